@@ -1,6 +1,6 @@
 import type { Owner } from './cloud.ts';
 
-/** Tag (at GCP: label) keys by which a cloud resource says whose it is: as they are in every cloud, so in GCP's narrow alphabet. */
+/** Tag keys (at GCP: label keys) of a resource's owner: equal in every cloud, so in GCP's narrow alphabet. */
 export const OWNER_TAGS = {
   technicalID: 'coppice-technical-id',
   uid: 'coppice-uid',
@@ -9,13 +9,13 @@ export const OWNER_TAGS = {
   garden: 'coppice-garden',
 } as const satisfies Record<keyof Owner, string>;
 
-/** Tag by which cost is told apart by pool; on machines, besides OWNER_TAGS. */
+/** Tag of the pool for cost allocation; on machines, in addition to OWNER_TAGS. */
 export const POOL_TAG = 'coppice-pool';
 
-/** Tag of a machine: MachinePool.hash when it was made. Of Azure's machines the user data are that. */
+/** Tag of a machine: MachinePool.hash at its creation. On Azure user data serve this purpose. */
 export const POOL_HASH_TAG = 'coppice-pool-hash';
 
-/** The tags of everything that is made for the owner. */
+/** Tags of everything that is made for the owner. */
 export const tagsOf = (owner: Owner): Record<string, string> =>
   Object.fromEntries(
     Object.entries(OWNER_TAGS).flatMap(([field, key]) => {
@@ -24,7 +24,7 @@ export const tagsOf = (owner: Owner): Record<string, string> =>
     }),
   );
 
-/** Whose a resource with these tags is; undefined when none of them is ours. */
+/** Owner by tags; undefined: not ours. */
 export function ownerOf(tags: Readonly<Record<string, string | undefined>>): Partial<Owner> | undefined {
   const known = Object.entries(OWNER_TAGS).filter(([, key]) => tags[key] !== undefined);
   if (known.length === 0) return undefined;
@@ -32,19 +32,19 @@ export function ownerOf(tags: Readonly<Record<string, string | undefined>>): Par
 }
 
 /**
- * Tag keys by which a cluster that others made says that it was taken over. Not OWNER_TAGS: by those the sweep finds what may be
- * removed, and what we did not make never may.
+ * Tag keys of an adopted cluster. Separate from OWNER_TAGS, by which the sweep finds removable resources: foreign
+ * resources never are.
  */
 export const ADOPTION_TAGS = {
   /** UID of the WorkerCluster. */
   uid: 'coppice-adopted-by',
-  /** Its namespace and name. */
+  /** `namespace/name` of the WorkerCluster. */
   name: 'coppice-adopted-as',
   garden: 'coppice-adopted-in',
   deletionPolicy: 'coppice-adopted-until',
 } as const;
 
-/** The tags of a cluster that the owner has taken over. */
+/** Tags of a cluster that the owner adopted. */
 export const adoptionTags = (
   { uid, namespace, name, garden }: Owner,
   deletionPolicy: string,

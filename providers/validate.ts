@@ -9,7 +9,7 @@ const listed = (names: readonly string[]): string => {
   return names.length > 12 ? `it has ${names.slice(0, 12).join(', ')}, ...` : `it has ${names.join(', ')}`;
 };
 
-/** What of this the profile does not offer, or cannot be for any provider that makes machines. */
+/** Problems of the wish that hold for every provider with machines: missing in the profile, or impossible. */
 export function profileProblems(wanted: Wanted, profile: CloudProfile): Problem[] {
   const { spec } = profile;
   const name = profile.metadata.name;
@@ -40,7 +40,7 @@ export function profileProblems(wanted: Wanted, profile: CloudProfile): Problem[
   return [...problems, ...networkProblems(wanted)];
 }
 
-/** Zones of a cluster that its region does not have; nothing where the profile does not say which it has. */
+/** Zones of a cluster that its region lacks; empty when the profile lists no zones. */
 export function zoneProblems({ region, zones }: { region: string; zones: string[] }, profile: CloudProfile): Problem[] {
   const known = profile.spec.regions.find((one) => one.name === region)?.zones?.map((zone) => zone.name);
   if (!known) return [];
@@ -49,7 +49,7 @@ export function zoneProblems({ region, zones }: { region: string; zones: string[
     .map((zone) => problem('zones', `region ${region} has no zone ${zone}: ${listed(known)}`));
 }
 
-/** What is wrong with the name of a pool, of which names in a cloud are made. `field` is the pool's. */
+/** Problems of a pool name, which becomes part of names in a cloud. `field`: path of the pool. */
 export function poolNameProblems(name: string, longest: number, field: string): Problem[] {
   if (/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(name) && name.length <= longest) return [];
   return [problem(`${field}.name`, `${name} must be a DNS label of at most ${longest} characters`)];
@@ -72,7 +72,7 @@ function networkProblems({ networking, pools }: Wanted): Problem[] {
   });
   const pods = ipv4Range(networking.pods);
   const nodes = pools.reduce((sum, pool) => sum + pool.count, 0);
-  // The controller manager gives each node a /24 of the pod range.
+  // The controller manager assigns each node a /24 of the pod range.
   const most = pods ? Math.floor(Number(pods.size) / 256) : Number.POSITIVE_INFINITY;
   if (nodes > most) {
     problems.push(

@@ -4,32 +4,32 @@ import { unlessAborted } from '../operator/kube/clock.ts';
 import { claimsOf } from '../operator/pki/token-claims.ts';
 
 /**
- * What a cloud gave is given out while it is good for this long, milliseconds: most runs of the engine end sooner, and it cannot be
- * told of newer credentials while it runs. Clouds give an hour.
+ * Shortest remaining validity of cached credentials, milliseconds: most engine runs end sooner, and a running engine
+ * cannot get new ones. Clouds issue an hour.
  */
 const GOOD_FOR_MS = 25 * 60_000;
 const MOST = 1000;
-/** An exchange that several wait for is nobody's to give up, milliseconds. */
+/** Timeout of an exchange, which no single waiter can abort, milliseconds. */
 const EXCHANGE_MS = 2 * 60_000;
 
-/** What a cloud gave for a token, and until when (RFC 3339). */
+/** Credentials that a cloud issued for a token, with expiry (RFC 3339). */
 export interface Exchanged<T> {
   value: T;
   expiresAt: string;
 }
 
 /**
- * Keeps what clouds gave for keys and tokens, so that not every request to a cloud costs an exchange before it. In memory only. Those who ask
- * at the same time share one exchange.
+ * Cache of issued credentials, so that not every request costs an exchange. In memory only. Simultaneous callers share
+ * one exchange.
  */
 export class Exchanges<T> {
   readonly #kept = new Map<string, Exchanged<T>>();
   readonly #running = new Map<string, Promise<T>>();
 
   /**
-   * @param proof everything that the exchange depends on, the secret and where it is shown among it
-   * @param signal of who asks: it goes away without ending the exchange of the others
-   * @param exchange asks the cloud; what it rejects with is not remembered
+   * @param proof all inputs of the exchange, including the secret and its target
+   * @param signal of this caller: an abort does not end the shared exchange
+   * @param exchange asks the cloud; failures are not cached
    */
   async get(
     proof: readonly string[],
@@ -54,14 +54,14 @@ export class Exchanges<T> {
       return got.value;
     };
     const running = run().finally(() => this.#running.delete(key));
-    // Whoever has asked may be gone when it fails.
+    // All callers may be gone when it fails.
     running.catch(() => {});
     this.#running.set(key, running);
     return running;
   }
 }
 
-/** A refusal of an exchange that only a change in the cloud (or of who asks) will overcome, and not by itself. */
+/** Refusals of an exchange that only a change in the cloud, or by the caller, resolves. */
 const DISTRUST: readonly string[] = [
   'ERR_INFRA_UNAUTHENTICATED',
   'ERR_INFRA_UNAUTHORIZED',
@@ -69,9 +69,9 @@ const DISTRUST: readonly string[] = [
 ];
 
 /**
- * An error of an exchange, saying what the cloud must trust, where that is what is wrong.
- * @param who in the cloud is to trust the token, for example `role arn:...`
- * @param how to make it do so, in the cloud's words
+ * Adds to an exchange's error what the cloud must trust, if trust is the cause.
+ * @param who the principal that must trust the token, for example `role arn:...`
+ * @param how how to configure it, in the cloud's words
  */
 export function distrusted(error: unknown, token: string, who: string, how: string): unknown {
   if (!(error instanceof CoppiceError) || !DISTRUST.includes(error.code)) return error;

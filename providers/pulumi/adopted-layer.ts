@@ -4,29 +4,29 @@ import type { Adoption, Change, CloudContext, ManagedCluster, ManagedClusterOutp
 import type { StackRequest } from './request.ts';
 import type { StackRunner } from './stack-runner.ts';
 
-/** A managed cluster that says which one it takes over. */
+/** A managed cluster with the cluster to adopt. */
 export type AdoptingCluster = ManagedCluster & { adopt: Adoption };
 
-/** A cluster to be taken over, as the cloud shows it. */
+/** A cluster to adopt, as read from the cloud. */
 export interface FoundCluster {
-  /** What the program has to know of it: declared as it is, it is not changed. */
+  /** Properties that the program declares as they are, so that it does not change them. */
   facts: Record<string, unknown>;
-  /** Whether it says by its tags that it was taken over for the owner. */
+  /** Whether its tags say that this owner adopted it. */
   isTaken: boolean;
 }
 
-/** How a cloud takes clusters over. */
+/** Adoption of clusters in a cloud. */
 export interface AdoptingCloud {
-  /** Looks at the cluster. Throws a CoppiceError when it is not there, is somewhere else, or is another's. */
+  /** Reads the cluster. Throws a CoppiceError when it is missing, elsewhere, or owned by another. */
   look(ctx: CloudContext, cluster: AdoptingCluster): Promise<FoundCluster>;
-  /** The same of one that cannot be looked at any more. */
+  /** Facts for a cluster that cannot be read any more. */
   unseen(cluster: AdoptingCluster): FoundCluster;
 }
 
-/** A request for the layer `adopted`, for a program with these further inputs. */
+/** Creates a request for the layer `adopted` with further program inputs. */
 type Open = (ctx: CloudContext, inputs: Record<string, unknown>) => Promise<StackRequest>;
 
-/** Operations on a cluster that exists already: one stack, with the cluster and what we make in it. */
+/** Operations on an existing cluster: one stack with the cluster and what Coppice makes in it. */
 export function adoptedLayer(runner: StackRunner, cloud: AdoptingCloud, open: Open) {
   const request = async (ctx: CloudContext, cluster: AdoptingCluster, found: FoundCluster, leaving = false) => ({
     ...(await open(ctx, { ...cluster, owner: ctx.owner, found: found.facts, leaving })),
@@ -45,8 +45,8 @@ export function adoptedLayer(runner: StackRunner, cloud: AdoptingCloud, open: Op
 
     async apply(ctx: CloudContext, cluster: AdoptingCluster): Promise<ManagedClusterOutputs> {
       const asked = await look(ctx, cluster);
-      // Others go on changing it, and some clouds are told all of a cluster for a change of its tags: what is left as it is must
-      // be as it is now, for the look ahead too.
+      // Others keep changing the cluster, and some clouds rewrite the whole cluster for a tag: refresh first, for the
+      // preview too, so that unmanaged properties stay as they are.
       harmless(await runner.drift(asked), cluster);
       const { outputs } = await runner.apply({ ...asked, refresh: true });
       return outputs as unknown as ManagedClusterOutputs;
@@ -62,14 +62,14 @@ export function adoptedLayer(runner: StackRunner, cloud: AdoptingCloud, open: Op
         return cloud.unseen(cluster);
       });
       const asked = await request(ctx, leaving, found, true);
-      // Says in the state whether the cluster itself goes, and takes our tags off one that stays.
+      // Records in the state whether the cluster is deleted, and removes our tags from one that stays.
       if (found.isTaken) await runner.apply({ ...asked, refresh: true });
       await runner.destroy(asked);
     },
   };
 }
 
-/** Pure: throws when a run would not leave the cluster that is taken over where it is. */
+/** Pure: throws when a run would delete or replace the adopted cluster. */
 export function refuseLosses(changes: readonly Change[], { id }: Adoption): void {
   const loss = changes.find(({ operation, resource }) => resource.endsWith(` ${ADOPTED}`) && operation !== 'update');
   if (!loss) return;

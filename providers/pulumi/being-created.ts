@@ -1,8 +1,8 @@
 import { dependencyNotReady } from '../../operator/api/errors.ts';
 
 /**
- * A cluster that a killed run began, and that the cloud still makes. Imported now it would be a cluster without an address, and stay one until
- * something looked again. The operator retries.
+ * Error for a cluster of a killed run that the cloud is still creating. Imported now it would have no address until the
+ * next refresh. The operator retries.
  */
 export const beingCreated = (what: string): Error =>
   dependencyNotReady(`${what} is still being created, for a run that was killed; it is imported once it is ready`);

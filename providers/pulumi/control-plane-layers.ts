@@ -12,36 +12,36 @@ import type { ControlPlanePart } from '../contract.ts';
 import { type LayeredCloud, requestFor } from './layers.ts';
 import type { StackRunner } from './stack-runner.ts';
 
-/** A control plane on machines as it is wanted, with what the network under it is made from. */
+/** A desired control plane on machines, with the inputs of its network. */
 export interface WantedControlPlane {
   region: string;
   zones: string[];
   cidrs: NetworkInputs['cidrs'];
-  /** Of API servers. */
+  /** Port of the API servers. */
   port: number;
-  /** Absent: it is not yet known what machines are to be told. */
+  /** Absent: the bootstrap data are not known yet. */
   pool?: ControlPlanePool;
 }
 
-/** A control plane on machines as stacks `endpoint` and `control-plane`, on `network`, which machines for workloads share. */
+/** A control plane on machines as stacks `endpoint` and `control-plane`, on `network`, which worker machines share. */
 export interface ControlPlaneLayers {
-  /** Makes the network and where the API server is reached. */
+  /** Applies network and endpoint. */
   endpoint(ctx: CloudContext, wanted: WantedControlPlane): Promise<EndpointOutputs>;
-  /** Makes the group of machines, on what `endpoint` has made. */
+  /** Applies the machine group, on top of `endpoint`. */
   machines(
     ctx: CloudContext,
     wanted: WantedControlPlane & { pool: ControlPlanePool },
     endpoint: EndpointOutputs,
   ): Promise<void>;
-  /** What differs in the cloud, in the network too; undefined: that was never made. */
+  /** Drift in the cloud including the network; undefined: never made. */
   drift(
     ctx: CloudContext,
     wanted: WantedControlPlane & { pool: ControlPlanePool },
     endpoint: EndpointOutputs,
   ): Promise<Change[] | undefined>;
   /**
-   * Changes back what others changed in these layers, one after the other; of a layer of which not all is allowed, nothing.
-   * @returns what was not allowed
+   * Reverts drift in these layers one by one; skips a layer whose changes are not all allowed.
+   * @returns the changes that were not allowed
    */
   mend(
     ctx: CloudContext,
@@ -50,15 +50,15 @@ export interface ControlPlaneLayers {
     part: ControlPlanePart,
     allows: (planned: readonly Change[]) => boolean,
   ): Promise<Change[]>;
-  /** Takes all but the network away. */
+  /** Deletes everything except the network. */
   destroy(ctx: CloudContext, wanted: WantedControlPlane): Promise<void>;
   destroyNetwork(ctx: CloudContext, wanted: WantedControlPlane): Promise<void>;
 }
 
-/** Stands for what there is not (any more): nothing is made with it. */
+/** Placeholder for missing outputs: nothing is made with it. */
 const UNMADE: EndpointOutputs = { host: 'unmade', port: 0, extra: {} };
 
-/** A program that only takes away still declares what it would make. */
+/** Placeholder pool: a program that only deletes still declares its resources. */
 export const UNMADE_POOL: ControlPlanePool = {
   name: 'unmade',
   machineType: 'unmade',

@@ -2,10 +2,10 @@ import { CoppiceError, type ErrorCode } from '../../operator/api/errors.ts';
 import type { Classify, Diagnostic, StackRequest } from './request.ts';
 import type { Failed } from './worker-protocol.ts';
 
-/** Longer texts say the same again, or quote a whole answer of the cloud. */
+/** Longest diagnostic: longer texts repeat themselves, or quote a whole answer of the cloud. */
 const LONGEST = 400;
 
-/** Said by the engine of a run as a whole, after what went wrong was said. */
+/** The engine's summaries of a failed run, which add nothing to earlier diagnostics. */
 const EMPTY_PHRASES =
   /^(preview|update|refresh|destroy) (failed|canceled)$|^one or more errors occurred|^resource monitor shut down|^an unhandled error occurred: program exited/i;
 
@@ -15,7 +15,7 @@ interface KnownProblem {
   advice?: string;
 }
 
-/** What the engine itself fails with, whatever the cloud. */
+/** Failures of the engine itself, in any cloud. */
 const ENGINE_PROBLEMS: KnownProblem[] = [
   {
     says: /no \w+ plugin '|could not (?:find|download|install) plugin|failed to (?:load|install|download) plugin|automatic (?:plugin )?(?:acquisition|installation)/i,
@@ -35,23 +35,23 @@ const ENGINE_PROBLEMS: KnownProblem[] = [
   },
 ];
 
-/** Pure: one line of what was said: no colours, no source positions, no stack, no repetitions. */
+/** One line of a diagnostic, without colours, source positions, stack and repetitions. Pure. */
 export function oneLine(text: string): string {
   const lines = text
     .replaceAll(/<\{%.*?%\}>/g, '')
     .split('\n')
-    // A stack ends what is of interest.
+    // Drop stack traces.
     .map((line) => line.trim())
     .filter((line) => line !== '' && !/^at .+(:\d+|\))$/.test(line) && !/^\d+ errors? occurred:$/.test(line))
     .map((line) => line.replace(/^\* /, '').replace(/^(?:error: |Unhandled exception: (?:Error: )?)/i, ''))
-    // Terraform's providers under Pulumi's say where in their source they speak, and of which version they are.
+    // Terraform-based providers prefix their source position and append their version.
     .map((line) => line.replace(/^\S+\.go:\d+: \S+: /, '').replace(/: provider=\S+$/, ''));
   return [...new Set(lines)].join(' ').replaceAll(/\s+/g, ' ').replace(/[.:]$/, '');
 }
 
 const shortened = (line: string): string => (line.length <= LONGEST ? line : `${line.slice(0, LONGEST - 1)}…`);
 
-/** What was said that tells something, each once. */
+/** Meaningful diagnostics, each once. */
 export function telling(said: readonly Diagnostic[], redact: (text: string) => string): Diagnostic[] {
   const seen = new Set<string>();
   return said
@@ -63,9 +63,9 @@ export function telling(said: readonly Diagnostic[], redact: (text: string) => s
     });
 }
 
-/** Pure: what a failure was, of which there was no event: errors among the lines that the engine wrote. */
+/** Errors in the engine's output, for a failure without an event. Pure. */
 export function errorsIn({ kind, output }: Pick<Failed, 'kind' | 'output'>): Diagnostic[] {
-  // Our own words, then what the process wrote in its agony.
+  // The first line is ours; the rest is output of the dying process.
   if (kind !== 'engine') return [{ text: output.split('\n')[0]! }];
   const lines = output.split('\n').map((line) => line.trim());
   const errors = lines.filter((line) => /^error: /i.test(line));
@@ -74,8 +74,8 @@ export function errorsIn({ kind, output }: Pick<Failed, 'kind' | 'output'>): Dia
 }
 
 /**
- * The error of a failed run: what was said first, and how much more there is. With a code where the provider's classifier
- * or the engine's own table knows the cause; a plain Error otherwise.
+ * Error of a failed run: the first diagnostic, and the number of others. A CoppiceError where the provider's classifier
+ * or the engine's table knows the cause; else a plain Error.
  */
 export function failureOf(
   what: string,
@@ -88,7 +88,7 @@ export function failureOf(
   const more = classified.length > 1 ? ` (and ${classified.length - 1} more)` : '';
   const message = `${what} failed: ${shortened(first.text)}${more}`;
   if (!first.code) return new Error(message);
-  // Pools are made side by side: several may have met with the same.
+  // Pools are made in parallel: several may be sold out.
   const depleted = classified.filter(({ code }) => code === 'ERR_INFRA_RESOURCES_DEPLETED' && code === first.code);
   const shortages = depleted.flatMap((diagnostic) => shortOf?.(diagnostic) ?? []);
   return new CoppiceError(first.code, message, { shortages, ...(first.advice && { advice: first.advice }) });

@@ -1,10 +1,10 @@
 /**
- * Gets the path of the pulumi executable, which may have to be downloaded or built first. `say` hears what is being done, as
- * one line for people. Rejects with a CoppiceError that says what to do; asked again, it tries again.
+ * Returns the path of the pulumi executable, downloading or building it if necessary. `say` gets the progress, one line
+ * for people. Rejects with a CoppiceError that says what to do; a later call retries.
  */
 export type Engine = (say?: (doing: string) => void) => Promise<string>;
 
-/** The engine, unless the signal aborts first: making one takes minutes, and nobody waits for it who no longer wants anything. */
+/** Resolves with the engine, or rejects on abort: making an engine takes minutes. */
 export function engineUnless(signal: AbortSignal, engine: Engine, say: (doing: string) => void): Promise<string> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason);

@@ -4,7 +4,7 @@ import type { StackRequest } from './request.ts';
 
 type Environment = Record<string, string>;
 
-/** Of the operator's own environment, what it takes to reach a cloud at all. */
+/** Variables of the operator's environment that are needed to reach a cloud. */
 const INHERITED = [
   'HTTP_PROXY',
   'HTTPS_PROXY',
@@ -19,18 +19,18 @@ const INHERITED = [
 ];
 const SEARCH_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** What a worker starts with: nothing that names or authenticates anybody. */
+/** Environment of a worker, without names or credentials. */
 export const workerEnvironment = (home: string, inherited: NodeJS.ProcessEnv = process.env): Environment => ({
   ...pick(inherited, INHERITED),
   PATH: SEARCH_PATH,
-  // Not the operator's own: ~/.aws, ~/.azure and ~/.config/gcloud there are somebody else's credentials.
+  // Not the operator's home: ~/.aws, ~/.azure and ~/.config/gcloud may hold foreign credentials.
   HOME: home,
 });
 
 /**
- * What the engine, and so the provider plugins, of one operation run with: closed (nothing of the operator's but proxies and
- * certificates) and quiet (no calls home). Throws a CoppiceError when the backend and the account want different values of one
- * variable: either would be used in the other's name.
+ * Environment of the engine and its plugins for one operation: only proxies and certificates of the operator, no
+ * telemetry. Throws a CoppiceError when backend and account set one variable to different values: one would use the
+ * other's credentials.
  */
 export function engineEnvironment(
   request: Pick<StackRequest, 'backend' | 'credentials' | 'settings'>,
@@ -57,7 +57,7 @@ export function engineEnvironment(
   return {
     ...base,
     PATH: `${dirname(place.engine)}:${base.PATH}`,
-    // Wrong or missing credentials must fail, not fall back to the role of the machine that the operator runs on.
+    // Wrong credentials must fail instead of falling back to the role of the operator's machine.
     AWS_EC2_METADATA_DISABLED: 'true',
     ...settings,
     ...credentials,
@@ -68,17 +68,17 @@ export function engineEnvironment(
     PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS: 'true',
     PULUMI_DIY_BACKEND_GZIP: 'true',
     PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION: String(!place.acquirePlugins),
-    // The stack's settings may be lost with its working directory; state says how its secrets are encrypted.
+    // The stack's settings may be lost with its working directory; the state names the secrets manager.
     PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER: 'true',
-    // A pulumi-resource-* that happens to lie on PATH is not the version that the SDK asks for.
+    // A pulumi-resource-* on PATH may have another version than the SDK requires.
     PULUMI_IGNORE_AMBIENT_PLUGINS: 'true',
     PULUMI_SKIP_UPDATE_CHECK: 'true',
   };
 }
 
 /**
- * A directory without a `.attrs` file beside each file: those are written in place, and an engine that is killed right then
- * leaves an empty one, with which the state beside it cannot be read (gocloud.dev/blob/fileblob/attrs.go).
+ * Disables `.attrs` files beside each file: they are not written atomically, and an engine killed meanwhile leaves an
+ * empty one, which makes the state unreadable (gocloud.dev/blob/fileblob/attrs.go).
  */
 function withoutSideFiles(backendURL: string): string {
   if (!backendURL.startsWith('file://')) return backendURL;
@@ -88,7 +88,7 @@ function withoutSideFiles(backendURL: string): string {
   return `${path}?${settings}`;
 }
 
-/** Whatever of a request must never be seen. */
+/** Secrets of a request, for redaction. */
 export const secretsOf = ({ backend, credentials }: Pick<StackRequest, 'backend' | 'credentials'>): string[] => [
   ...Object.values(credentials),
   ...Object.values(backend.env),

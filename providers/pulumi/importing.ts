@@ -14,12 +14,12 @@ import {
 import type { StackSession } from './stack-session.ts';
 import { pendingOf, resourcesOf, type StackState } from './stack-state.ts';
 
-/** Look-ups at one time: they count against the account's request rate too. */
+/** Parallel look-ups: they count against the account's request rate. */
 const LOOK_UPS = 4;
-/** A stack that was made just now. */
+/** State of a new stack. */
 const EMPTY: StackState = { version: 3, deployment: null };
 
-/** The stack's state. Makes the stack where the backend does not have it, with the state that there is a copy of. */
+/** State of the stack. Creates the stack if the backend lacks it, from the copy if there is one. */
 export async function ensureState(session: StackSession): Promise<StackState> {
   let state = await session.readState();
   if (!state) {
@@ -31,12 +31,15 @@ export async function ensureState(session: StackSession): Promise<StackState> {
   if (!copy) return state;
   await session.writeState(copy);
   session.log.warn({ stack: session.stackName }, 'the state backend has lost a state; it comes from its copy');
-  // The copy may be older than what the cloud has.
+  // The copy may be older than the cloud.
   await session.run('refresh');
   return (await session.readState())!;
 }
 
-/** The stack's state, fit to be built upon: what a killed run had begun is either a resource of the stack or did not happen. */
+/**
+ * State of the stack after settling a killed run: each pending create is either a resource of the stack or did not
+ * happen.
+ */
 export async function openState(session: StackSession): Promise<StackState> {
   const state = await ensureState(session);
   if (pendingOf(state).length === 0) return withoutUnread(session, state);
@@ -50,8 +53,8 @@ export async function openState(session: StackSession): Promise<StackState> {
 }
 
 /**
- * Reads from the cloud what a run took into the state and did not come to read: it is neither whole enough to be changed nor to be taken
- * away.
+ * Refreshes resources that an interrupted run imported without reading: incomplete ones can be neither changed nor
+ * deleted.
  */
 async function withoutUnread(session: StackSession, state: StackState): Promise<StackState> {
   const targets = neverRead(state);
@@ -61,8 +64,8 @@ async function withoutUnread(session: StackSession, state: StackState): Promise<
 }
 
 /**
- * Of what a run wanted to create: takes into the state what exists already, made by a run whose answer or state was lost.
- * Resolves to the new state, or undefined when nothing was found.
+ * Imports existing resources among those that a run wanted to create, made by a run whose answer or state was lost.
+ * Resolves with the new state, or undefined when none was found.
  */
 export async function importExisting(
   session: StackSession,
@@ -85,7 +88,7 @@ async function rewrite(
   change: (state: StackState) => { state: StackState; suspects: string[] },
 ): Promise<StackState> {
   const now = (await session.readState()) ?? EMPTY;
-  // Writing locks the stack, but deciding what to write did not: a run of another operator may have ended since.
+  // The write takes the lock, but the decision did not: another operator's run may have ended since.
   if (!isDeepStrictEqual([resourcesOf(now), pendingOf(now)], [resourcesOf(base), pendingOf(base)])) {
     throw dependencyNotReady(`the state of stack ${session.stackName} was changed by another run meanwhile`);
   }

@@ -19,29 +19,29 @@ import type { Classify, FindExisting, StackRequest } from './request.ts';
 import type { StackRunner } from './stack-runner.ts';
 import { nameOf } from './stack-state.ts';
 
-/** What the layers of a cluster need to know of a cloud. */
+/** A cloud's part in the layers of a cluster. */
 export interface LayeredCloud {
   provider: ProgramRef['provider'];
-  /** Environment by which plugins authenticate; may ask the cloud for a session. */
+  /** Environment with the plugins' credentials; may request a session from the cloud. */
   credentials(ctx: CloudContext): Promise<Record<string, string>>;
-  /** Further environment of plugins that is no secret. */
+  /** Further environment of plugins, without secrets. */
   settings(ctx: CloudContext): Record<string, string>;
   findExisting(ctx: CloudContext): FindExisting;
-  /** Absent: it takes no clusters over. */
+  /** Absent: adoption is unsupported. */
   adopted?: AdoptingCloud;
   classify: Classify;
-  /** The pool, and the zones where the cloud has one resource a zone, that the program's resource of this name is for. */
+  /** Pool, and zones in clouds with a resource per zone, of the program's resource name. */
   poolOf(resource: string, cluster: ManagedCluster): Shortage | undefined;
-  /** Stands for the network while there is none, or none that is known: in the form of real ids, so that the plugin's checks pass. */
+  /** Placeholder for a missing or unknown network, with ids in valid form, so that the plugin's checks pass. */
   unmadeNetwork(zones: readonly string[], ctx: Pick<CloudContext, 'account' | 'owner'>): NetworkOutputs;
 }
 
 type Layered = Pick<ManagedClusters, 'preview' | 'apply' | 'drift' | 'destroy'>;
 
-/** Of the time that a managed cluster takes, about so many percent are for the network under it. */
+/** Assumed share of the network in the time for a managed cluster, percent. */
 const NETWORK_SHARE = 20;
 
-/** Tells how far one layer is as a part of the whole, in percent. */
+/** Scales one layer's progress to its part of the whole, in percent. */
 function share({ onProgress }: CloudContext, from: number, to: number): Pick<StackRequest, 'onProgress'> {
   if (!onProgress) return {};
   return {
@@ -52,7 +52,7 @@ function share({ onProgress }: CloudContext, from: number, to: number): Pick<Sta
   };
 }
 
-/** What the runner is asked for one layer of a cluster. */
+/** Runner request for one layer of a cluster. */
 export async function requestFor(
   cloud: LayeredCloud,
   ctx: CloudContext,
@@ -73,7 +73,7 @@ export async function requestFor(
     program: { provider: cloud.provider, layer },
     inputs,
     backend: ctx.state,
-    // For each layer anew: a session may end while the one before is being made.
+    // Renewed per layer: a session may expire during the previous one.
     credentials: await cloud.credentials(ctx),
     settings: cloud.settings(ctx),
     signal: ctx.signal,
@@ -83,7 +83,7 @@ export async function requestFor(
   };
 }
 
-/** A managed cluster as two stacks, `network` and, on it, `cluster`. */
+/** A managed cluster as two stacks: `network` and, on top, `cluster`. */
 export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered {
   const open = async (ctx: CloudContext, cluster: ManagedCluster) => {
     const { region, zones, cidrs } = cluster;
@@ -147,21 +147,21 @@ export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered
 
 const isAdopting = (cluster: ManagedCluster): cluster is AdoptingCluster => cluster.adopt !== undefined;
 
-/** Machines as they are wanted, with what the network under them is made from. */
+/** Desired machines, with the inputs of their network. */
 export interface WantedMachines extends Omit<MachinesInputs, 'network' | 'owner'> {
   cidrs: NetworkInputs['cidrs'];
 }
 
-/** Machines for a control plane of ours as two stacks, `network` and, on it, `machines`. */
+/** Machines for a control plane of ours as two stacks: `network` and, on top, `machines`. */
 export interface MachineLayers {
   /**
-   * @param network `kept`: it was made as it is wanted, and groups grow and shrink all the time on one that stays; `made`: as it is wanted,
-   * without a look at what others changed there; `mended`: with one
+   * @param network `kept`: do not apply the network, which changes rarely; `made`: apply without refresh; `mended`:
+   * apply with refresh
    */
   apply(ctx: CloudContext, wanted: WantedMachines, network: 'kept' | 'made' | 'mended'): Promise<MachinesOutputs>;
-  /** What differs in the cloud; undefined: the network was never made. @param withNetwork whether it is looked at, too */
+  /** Drift in the cloud; undefined: the network was never made. @param withNetwork whether to compare it too */
   drift(ctx: CloudContext, wanted: WantedMachines, withNetwork: boolean): Promise<Change[] | undefined>;
-  /** @param between done when the machines are gone, before the network goes */
+  /** @param between runs after the machines and before the network are deleted */
   destroy(ctx: CloudContext, wanted: WantedMachines, between?: () => Promise<void>): Promise<void>;
 }
 

@@ -13,31 +13,34 @@ import { UNMADE_POOL } from './control-plane-layers.ts';
 import { type LayeredCloud, requestFor } from './layers.ts';
 import type { StackRunner } from './stack-runner.ts';
 
-/** Of the one group of machines that a control plane of ours is on (operator/api/names.ts: CONTROL_PLANE_WORKER). */
+/** Name of the control plane's machine group (operator/api/names.ts: CONTROL_PLANE_WORKER). */
 const CONTROL_PLANE = 'control-plane';
-/** Of API servers on machines, as ever since there are any (providers/machines/control-plane-group.ts). */
+/** Port of API servers on machines, never changed (providers/machines/control-plane-group.ts). */
 const PORT = 6443;
-/** Types of managed clusters, as `tagged` has them. GKE's and AKS' pools go with their cluster; EKS deletes none that has node groups. */
+/**
+ * Types of managed clusters in `tagged`. Pools of GKE and AKS are deleted with their cluster; EKS refuses to delete a
+ * cluster with node groups.
+ */
 const MANAGED = ['eks:cluster', 'container.googleapis.com/cluster', 'microsoft.containerservice/managedclusters'];
 
-/** As `tagged` has it: `arn:aws:eks:eu-central-1:1:nodegroup/<cluster>/<name>/<uuid>`. */
+/** Form in `tagged`: `arn:aws:eks:eu-central-1:1:nodegroup/<cluster>/<name>/<uuid>`. */
 const NODE_GROUP = 'eks:nodegroup';
 
-/** What tags tell of machines that nobody remembers. */
+/** Facts about an orphaned owner, from tags. */
 export interface LeftOver {
   isManaged: boolean;
-  /** Zones of the network, where they tell. */
+  /** Zones of the network, if the tags tell. */
   zones: string[];
   controlPlane: MachinePool;
-  /** Of a managed cluster as well; more than one of a pool that was being replaced. */
+  /** Pools, also of a managed cluster; one being replaced occurs twice. */
   pools: MachinePool[];
-  /** Ids of node groups in clusters that bear no tags of ours: others made these, and our receipt of having taken them over is lost. */
+  /** Ids of node groups in clusters without our tags: the clusters were adopted, and the receipt is lost. */
   elsewhere: string[];
-  /** Templates of no group any more, or of one that has another as well: they go when no group is left. */
+  /** Templates without a group, or surplus ones of a group: deleted after all groups. */
   loose: MachinePool[];
 }
 
-/** Takes away all layers that an owner can have, from above to below; see ManagedClusters.destroyLeftOvers. */
+/** Deletes all layers that an owner can have, from top to bottom; see ManagedClusters.destroyLeftOvers. */
 export function leftOverLayers(
   runner: StackRunner,
   cloud: LayeredCloud,
@@ -46,11 +49,11 @@ export function leftOverLayers(
   return async (ctx: CloudContext, place: ManagedCluster) => {
     const { owner, region } = ctx;
     const left = leftOver((await managed.tagged(ctx)).filter((one) => one.owner.uid === owner.uid));
-    // What they are made of would go, and they would stay without.
+    // The network's deletion would leave these node groups broken.
     if (left.elsewhere.length > 0) throw inTheirCluster(left.elsewhere);
     const zones = left.zones.length > 0 ? left.zones : place.zones;
     if (!left.isManaged) {
-      // Programs that only take away are not told what is below them: what they have is found by names and tags.
+      // Deleting programs need no outputs of lower layers: names and tags find their resources.
       const network = cloud.unmadeNetwork(zones, ctx);
       const common = { owner, region, zones, network };
       const machines = async (pools: MachinePool[]) => {
@@ -68,12 +71,12 @@ export function leftOverLayers(
       if (left.loose.length > 0) await machines(left.loose);
       await runner.destroy(await requestFor(cloud, ctx, 'endpoint', endpoint));
     }
-    // Asleep a cluster declares all that it can have, whatever its pools are.
+    // With `asleep` a cluster declares all its resources, whatever its pools are.
     await managed.destroy(ctx, { ...place, zones, pools: left.isManaged ? left.pools : [], asleep: true });
   };
 }
 
-/** Stands for an endpoint, so that what all machines of a cluster share is left to the layer of that name, which has it if there is one. */
+/** Placeholder endpoint, so that resources shared by all machines of a cluster are left to the layer `endpoint`. */
 const UNMADE = {
   host: 'unmade',
   port: PORT,
@@ -91,7 +94,7 @@ const inTheirCluster = (ids: readonly string[]): CoppiceError =>
     advice: 'Delete them there; if they are gone, sweep again when the cloud no longer lists them, in some minutes.',
   });
 
-/** Pure. @param tagged what bears the tags of one owner */
+/** Pure. @param tagged resources with the tags of one owner */
 export function leftOver(tagged: readonly TaggedResource[]): LeftOver {
   const parts = (kind: string): string[] => [
     ...new Set(tagged.flatMap(({ part }) => (part?.startsWith(`${kind}-`) ? [part.slice(kind.length + 1)] : []))),
@@ -112,19 +115,19 @@ export function leftOver(tagged: readonly TaggedResource[]): LeftOver {
     for (const template of more) loose.push({ ...looseOne(template), template });
     return { ...UNMADE_POOL, name, ...(own !== undefined && { template: own }) };
   };
-  /** One for each node group that the pool has, or for what else it has. */
+  /** One entry for each node group of the pool, or one for its other resources. */
   const poolsOf = (name: string): MachinePool[] => {
     const [own, ...more] = (nodeGroups.get(`pool-${name}`) ?? []).map(({ id }) => id.split('/')[2]!);
     if (own === undefined) return [pool(name)];
     return [{ ...pool(name), nodeGroup: own }, ...more.map((nodeGroup) => ({ ...looseOne(nodeGroup), nodeGroup }))];
   };
   const names = [...new Set([...parts('pool'), ...templates.keys()])].sort();
-  // At AWS the template of a control plane's first machine, which held keys, is one beside that of the group.
+  // At AWS the template of the first control plane machine, which contained keys, is separate from the group's.
   const first = `${CONTROL_PLANE}-first`;
   if (names.includes(first)) loose.push({ ...UNMADE_POOL, name: first });
   return {
     isManaged: tagged.some(({ type }) => MANAGED.includes(type.toLowerCase())),
-    // Of more zones than have a way out of their own, those that have one come first, as they were made.
+    // Zones with a NAT gateway come first, in the order of their creation.
     zones: [...new Set([...parts('nat').sort(), ...parts('private').sort()])],
     elsewhere: [...nodeGroups.values()].flat().flatMap(({ id }) => (own.has(id.split('/')[1]) ? [] : [id])),
     controlPlane: pool(CONTROL_PLANE),
@@ -133,5 +136,8 @@ export function leftOver(tagged: readonly TaggedResource[]): LeftOver {
   };
 }
 
-/** Names of templates and node groups end in a hash; as a pool it is called by that, longer than names of pools are (12 characters). */
+/**
+ * Names of templates and node groups end in a hash, which becomes the pool's name, because pool names have at most 12
+ * characters.
+ */
 const looseOne = (name: string): MachinePool => ({ ...UNMADE_POOL, name: `left-${name.slice(-8)}` });

@@ -1,6 +1,6 @@
 import { dependencyNotReady } from '../../operator/api/errors.ts';
 
-/** Who holds a lock of a stack, as the engine tells it. */
+/** Holder of a stack's lock, as reported by the engine. */
 export interface LockHolder {
   user: string;
   host: string;
@@ -9,7 +9,7 @@ export interface LockHolder {
   since: string;
 }
 
-/** Holders that a refusal of the engine names (pkg/backend/diy/lock.go: "created by <user>@<host> (pid <pid>) at <time>"). */
+/** Lock holders in the engine's refusal (pkg/backend/diy/lock.go: "created by <user>@<host> (pid <pid>) at <time>"). */
 export const holdersIn = (text: string): LockHolder[] =>
   [...text.matchAll(/created by (\S*)@(\S+) \(pid (\d+)\) at (\S+)/g)].map(([, user, host, pid, since]) => ({
     user: user!,
@@ -18,11 +18,14 @@ export const holdersIn = (text: string): LockHolder[] =>
     since: since!,
   }));
 
-/** What is known of engines when a lock is judged. */
+/** Knowledge about engines for judging a lock. */
 export interface Witness {
-  /** This machine's (or pod's) name. */
+  /** Name of this machine or pod. */
   host: string;
-  /** Whether an engine of that number, which this runner or an earlier one started here for this very stack, is dead. Undefined: none was. */
+  /**
+   * Whether an engine with this PID, started here for this stack by this or an earlier runner, is dead. undefined: none
+   * was started.
+   */
   isDeadEngine(pid: number): boolean | undefined;
   /** Whether a host of that name is gone for good. */
   isGoneHost(host: string): boolean;
@@ -32,14 +35,14 @@ const isDead = (holder: LockHolder, witness: Witness): boolean =>
   holder.host === witness.host ? witness.isDeadEngine(holder.pid) === true : witness.isGoneHost(holder.host);
 
 /**
- * Whether the locks of a stack may be broken. Locks of the engine have no expiry, so a dead engine's has to be broken by
- * somebody; but breaking one takes all of them away, and one that lives then writes the state of another. So: only when
- * every holder is known to be dead. Resolves to the first holder of whom that is not known, or undefined.
+ * First lock holder that is not known to be dead; undefined: all are dead, so the locks may be broken. The engine's
+ * locks never expire, so a dead engine's must be broken; but that removes all locks, and a living engine would then
+ * overwrite another's state.
  */
 export const firstLivingHolder = (holders: readonly LockHolder[], witness: Witness): LockHolder | undefined =>
   holders.find((holder) => !isDead(holder, witness));
 
-/** The error of whoever finds a stack locked by somebody that may be alive. */
+/** Error for a stack that a possibly living engine has locked. */
 export const lockedBy = (stack: string, holder: LockHolder | undefined) =>
   dependencyNotReady(
     holder

@@ -7,14 +7,14 @@ import type { RunReport } from './run-events.ts';
 import { RunFailure, type StackSession } from './stack-session.ts';
 import { hasSecret, isInCloud, outputsOf, resourcesOf, type StackState } from './stack-state.ts';
 
-/** What of an operation's errors its caller sees. */
+/** The error for the operation's caller. */
 const unwrapped = (error: unknown): unknown => (error instanceof RunFailure ? error.failure : error);
 
 const changesOf = (record: RunReport): Change[] => [...record.changes.values()];
 
 const cloudResources = (state: StackState): number => resourcesOf(state).filter(isInCloud).length;
 
-/** What a run would change. Makes nothing, mends nothing. */
+/** Changes that a run would make. Changes nothing. */
 export async function preview(session: StackSession, plans: RecentPlans): Promise<Change[]> {
   try {
     const { state, plan, isWhole } = await planned(session, {});
@@ -25,7 +25,7 @@ export async function preview(session: StackSession, plans: RecentPlans): Promis
   }
 }
 
-/** Like preview, but what differs in the cloud counts as well. */
+/** Like preview, including drift. */
 export async function drift(session: StackSession): Promise<Change[]> {
   try {
     return changesOf((await planned(session, { refresh: true })).plan);
@@ -34,9 +34,9 @@ export async function drift(session: StackSession): Promise<Change[]> {
   }
 }
 
-/** The plan of a run; where a cluster is taken over, once the state knows it. `isWhole`: it rests on the state as it was found. */
+/** Plan of a run; with adoption, after the state knows the cluster. `isWhole`: based on the unchanged state. */
 async function planned(session: StackSession, options: { refresh?: boolean }) {
-  // An empty stack is all that this leaves behind where there was none.
+  // At most this creates an empty stack.
   const state = await ensureState(session);
   const plan = await session.run('preview', options);
   const imported = session.request.importFirst && (await importExisting(session, state, plan.planned));
@@ -45,16 +45,19 @@ async function planned(session: StackSession, options: { refresh?: boolean }) {
     : { state, plan, isWhole: true };
 }
 
-/** What the program gave back when it was last applied; undefined when it never was. */
+/** Outputs of the last apply; undefined when there was none. */
 export async function outputs(session: StackSession): Promise<Record<string, unknown> | undefined> {
   const there = await session.readState();
   const isLost = (!there || resourcesOf(there).length === 0) && (await session.readCopy()) !== undefined;
   const state = isLost ? await ensureState(session) : there;
-  // A program that never came to its end has left none.
+  // A program that never finished has no outputs.
   return state && Object.keys(outputsOf(state)).length > 0 ? plainOutputs(session, state) : undefined;
 }
 
-/** Makes the cloud be as the program says. Before anything is created, it is looked for: a lost answer must not become a second copy. */
+/**
+ * Applies the program. Looks for existing resources before creating any, so that a lost answer does not cause a
+ * duplicate.
+ */
 export async function apply(
   session: StackSession,
   { refresh, allows }: Pick<ApplyRequest, 'refresh' | 'allows'>,
@@ -84,7 +87,10 @@ export async function apply(
 const isUpToDate = (plan: RunReport, state: StackState): boolean =>
   !plan.isChanging && isDeepStrictEqual(plan.outputs, outputsOf(state));
 
-/** A failed create may have succeeded all the same (its answer lost), or may fail because an earlier one did: imports these, once. */
+/**
+ * A failed create may have succeeded without an answer, or fail because an earlier one succeeded: imports such
+ * resources and retries once.
+ */
 async function upImporting(
   session: StackSession,
   options: { refresh?: boolean | undefined; total: number },
@@ -105,7 +111,7 @@ async function upImporting(
   }
 }
 
-/** Takes away everything that the stack has or should have had, and the stack. */
+/** Deletes all resources of the stack, including pending ones, and the stack. */
 export async function destroy(session: StackSession): Promise<void> {
   try {
     const state = await openState(session);
@@ -129,7 +135,7 @@ async function importForDestruction(session: StackSession, state: StackState): P
   try {
     plan = await session.run('preview');
   } catch (error) {
-    // A program whose inputs are no longer to be had must not keep what state knows of from going.
+    // A program whose inputs are unavailable must not block the deletion of resources in the state.
     if (!(error instanceof RunFailure) || cloudResources(state) === 0) throw error;
     session.log.warn(
       { stack: session.stackName, reason: error.message },
@@ -140,11 +146,11 @@ async function importForDestruction(session: StackSession, state: StackState): P
   return (await importExisting(session, state, plan.planned)) ?? state;
 }
 
-/** Outputs, secret ones in the clear: these the engine has to decrypt. */
+/** Outputs with secrets in plain text, which the engine must decrypt. */
 const plainOutputs = async (session: StackSession, state: StackState): Promise<Record<string, unknown>> =>
   hasSecret(outputsOf(state)) ? session.readOutputs() : outputsOf(state);
 
-/** A copy of whatever was made so far; its failure must not hide why the run failed. */
+/** Saves a copy of the state so far; its failure must not hide the run's error. */
 async function keepWhatWasMade(session: StackSession): Promise<StackState | undefined> {
   if (session.isSuspect) return undefined;
   try {

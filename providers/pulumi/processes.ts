@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** A process, told apart from a later one of the same number. */
+/** A process, distinguished from a later one with the same PID. */
 export interface ProcessIdentity {
   pid: number;
-  /** Boot and start time as the kernel gives them; empty where there is no /proc. */
+  /** Boot id and start time from the kernel; empty without /proc. */
   started: string;
 }
 
-/** Fields of /proc/<pid>/stat after the command's name, from `state` on (proc(5)). */
+/** Fields of /proc/<pid>/stat after the command name, beginning with `state` (proc(5)). */
 const STATE = 0;
 const SESSION = 3;
 const START_TIME = 19;
@@ -15,7 +15,7 @@ const START_TIME = 19;
 function statOf(pid: number): string[] | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The command's name stands in parentheses and may hold blanks.
+    // The command name is in parentheses and may contain blanks.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch {
     return undefined;
@@ -39,17 +39,17 @@ const exists = (pid: number): boolean => {
   }
 };
 
-/** The identity of a running process; undefined when there is none of that number. */
+/** Identity of a running process; undefined: not running. */
 export function identityOf(pid: number): ProcessIdentity | undefined {
   const stat = statOf(pid);
   if (stat) return stat[STATE] === 'Z' ? undefined : { pid, started: `${bootID()}/${stat[START_TIME]}` };
   return process.platform !== 'linux' && exists(pid) ? { pid, started: '' } : undefined;
 }
 
-/** Whether that very process still runs. */
+/** Whether that same process still runs. */
 export const isAlive = ({ pid, started }: ProcessIdentity): boolean => identityOf(pid)?.started === started;
 
-/** Living processes of a session, its leader included. Where there is no /proc: none. */
+/** Living processes of a session, including its leader. Empty without /proc. */
 export function processesOfSession(session: number): number[] {
   let entries: string[];
   try {
@@ -67,22 +67,21 @@ export function processesOfSession(session: number): number[] {
 }
 
 /**
- * Kills everything that a session leader of ours has started and left. Process groups would not do: the engine puts each
- * provider plugin into a group of its own. The number is safe to use after the leader's death, while it is still in use as a
- * session's the kernel gives it to nobody.
+ * Kills all processes of a session leader of ours. Process groups do not suffice, because the engine puts each plugin
+ * into its own. Safe after the leader's death: the kernel does not reuse a PID while it is a session's id.
  */
 export function killSession(leader: number): void {
   for (const pid of processesOfSession(leader)) {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // Gone since we looked.
+      // The process has ended meanwhile.
     }
   }
   if (process.platform === 'linux') return;
   try {
     process.kill(-leader, 'SIGKILL');
   } catch {
-    // Likewise.
+    // The process has ended meanwhile.
   }
 }

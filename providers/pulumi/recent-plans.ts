@@ -4,11 +4,11 @@ import type { StackRequest } from './request.ts';
 import type { RunReport } from './run-events.ts';
 import { pendingOf, resourcesOf, type StackState } from './stack-state.ts';
 
-/** How long a plan is as good as one made now, ms: what a program looks up in the cloud may change meanwhile. */
+/** How long a plan stays valid, ms: values that the program looks up in the cloud may change. */
 const FRESH_MS = 2 * 60_000;
 
 interface Plan {
-  /** Of all that the plan rests on, but for what the program looks up. */
+  /** Digest of all inputs of the plan, except the program's look-ups. */
   digest: string;
   record: RunReport;
   madeAt: number;
@@ -20,8 +20,8 @@ const digestOf = ({ program, inputs, account, region, settings }: StackRequest, 
     .digest('base64');
 
 /**
- * Plans that were shown a moment ago, for whoever then applies the very same: an engine run less for each stack. A plan made with
- * other inputs, on another state, or a while ago is not given out.
+ * Cache of recent plans for a following apply, which saves an engine run per stack. A plan with other inputs, another
+ * state, or too old is not returned.
  */
 export class RecentPlans {
   readonly #plans = new Map<string, Plan>();
@@ -33,13 +33,13 @@ export class RecentPlans {
   }
 
   keep(request: StackRequest, state: StackState, record: RunReport): void {
-    // Most plans are shown and then not applied: they must not pile up over a fleet.
+    // Most plans are never applied: drop expired ones.
     for (const [stack, { madeAt }] of this.#plans) if (this.#now() - madeAt > FRESH_MS) this.#plans.delete(stack);
     const digest = digestOf(request, state);
     this.#plans.set(stackNameOf(request.stack), { digest, record, madeAt: this.#now() });
   }
 
-  /** The plan of exactly this, once; undefined when there is none. */
+  /** Takes the plan of exactly this request and state; undefined: none. */
   take(request: StackRequest, state: StackState): RunReport | undefined {
     const stack = stackNameOf(request.stack);
     const plan = this.#plans.get(stack);

@@ -1,12 +1,12 @@
-/** What stands in place of a secret. */
+/** Replacement of a secret. */
 const REDACTED = '[secret]';
 
-/** Shorter values would tear holes into every text and are no secrets worth the name. */
+/** Shortest redacted value: shorter ones are no real secrets, and would damage every text. */
 const SHORTEST = 6;
-/** Of credentials that are JSON documents (Google's): fields whose values are secret. */
+/** Secret fields of JSON credentials (Google's). */
 const SECRET_FIELD = /key|secret|token|password|assertion/i;
 
-/** Every form in which a secret may turn up in a text: as it is, escaped, encoded, or one line of it. */
+/** All forms in which a secret may occur in a text: plain, escaped, encoded, or one of its lines. */
 function formsOf(secret: string): string[] {
   const lines = secret.includes('\n') ? secret.split('\n').map((line) => line.trim()) : [];
   return [
@@ -14,7 +14,7 @@ function formsOf(secret: string): string[] {
     JSON.stringify(secret).slice(1, -1),
     encodeURIComponent(secret),
     Buffer.from(secret).toString('base64'),
-    // The first and the last line of a PEM say what it is, and nothing else.
+    // First and last line of a PEM are not secret.
     ...lines.filter((line) => !line.startsWith('-----')),
   ];
 }
@@ -30,7 +30,10 @@ function secretsWithin(value: string): string[] {
   }
 }
 
-/** A function that cuts secrets out of texts. Longest first, so that a secret within another leaves nothing of it. */
+/**
+ * Returns a function that redacts secrets in texts. Longest first, so that nothing remains of a secret that contains
+ * another.
+ */
 export function redactor(secrets: Iterable<string | undefined>): (text: string) => string {
   const forms = new Set<string>();
   for (const secret of secrets) {

@@ -4,36 +4,36 @@ import type { Change, CloudProgress } from '../cloud.ts';
 import type { PlannedResource } from './settlement.ts';
 import { isInCloud, nameOf, STACK_TYPE } from './stack-state.ts';
 
-/** What of the engine's events leaves a worker. */
+/** Events of the engine that leave a worker. */
 export type RunEvent =
   | { kind: 'started' | 'done' | 'failed'; step: Step }
-  /** Outputs of the program, with marks in place of what is secret or not known yet. */
+  /** Outputs of the program, with placeholders for secret and unknown values. */
   | { kind: 'outputs'; outputs: Record<string, unknown> }
   | { kind: 'error'; text: string; urn?: string };
 
 /** One step of a run on one resource. */
 export interface Step {
-  /** As the engine names it: create, update, same, refresh, create-replacement, ... */
+  /** The engine's operation: create, update, same, refresh, create-replacement, ... */
   operation: string;
   resource: PlannedResource;
-  /** Properties that differ. */
+  /** Differing properties. */
   properties: string[];
-  /** A look has found something else than the state says. */
+  /** A refresh found a difference to the state. */
   isOutdated?: true;
 }
 
-/** What is known of a run so far. */
+/** Accumulated report of a run. */
 export interface RunReport {
-  /** By URN: a replacement is several steps on one. */
+  /** By URN: a replacement has several steps on one. */
   changes: Map<string, Change>;
   underWay: Map<string, Step>;
-  /** URNs of the cloud's resources that the run is through with, unchanged ones too. */
+  /** URNs of finished cloud resources, including unchanged ones. */
   done: Set<string>;
   planned: PlannedResource[];
   failed: Step[];
   errors: { text: string; urn?: string }[];
   outputs: Record<string, unknown>;
-  /** Whether anything at all differs, also in the state alone: resources that exist only there, and what a look has found. */
+  /** Whether anything differs, including resources that exist in the state only, and refresh results. */
   isChanging: boolean;
 }
 
@@ -50,7 +50,7 @@ export const newReport = (): RunReport => ({
 
 const REPLACING = new Set(['replace', 'create-replacement', 'delete-replaced', 'import-replacement']);
 const CHANGING = new Set(['create', 'update', 'delete', 'import']);
-/** Steps that change nothing in the cloud. */
+/** Steps without changes in the cloud. */
 const IDLE = new Set(['same', 'refresh', 'read']);
 const CREATING = new Set(['create', 'create-replacement']);
 
@@ -65,7 +65,7 @@ const DOING: Record<string, string> = {
   refresh: 'looking at',
 };
 
-/** Pure: what is of interest in an event of the engine. */
+/** The relevant part of an engine event. Pure. */
 export function runEventOf(event: EngineEvent): RunEvent | undefined {
   if (event.resourcePreEvent) return { kind: 'started', step: stepOf(event.resourcePreEvent.metadata) };
   if (event.resOutputsEvent) {
@@ -74,7 +74,7 @@ export function runEventOf(event: EngineEvent): RunEvent | undefined {
     return { kind: 'done', step: stepOf(metadata) };
   }
   if (event.resOpFailedEvent) return { kind: 'failed', step: stepOf(event.resOpFailedEvent.metadata) };
-  // Below errors there are debug lines, with every value of every resource in them.
+  // Debug messages contain all values of all resources.
   if (event.diagnosticEvent?.severity === 'error') {
     const { message, urn } = event.diagnosticEvent;
     return { kind: 'error', text: message, ...(urn && { urn }) };
@@ -93,7 +93,7 @@ function stepOf({ op, urn, type, new: after, old, diffs, detailedDiff }: StepEve
     resource: {
       urn,
       type,
-      // Left out where it is false.
+      // The engine omits `custom` when false.
       custom: state?.custom ?? false,
       ...(state?.parent && { parent: state.parent }),
       ...(state?.provider && { provider: state.provider }),
@@ -106,7 +106,7 @@ function stepOf({ op, urn, type, new: after, old, diffs, detailedDiff }: StepEve
   };
 }
 
-/** Adds an event to what is known of a run. */
+/** Adds an event to the report of a run. */
 export function note(record: RunReport, event: RunEvent): void {
   if (event.kind === 'error') {
     record.errors.push({ text: event.text, ...(event.urn && { urn: event.urn }) });
@@ -125,7 +125,7 @@ export function note(record: RunReport, event: RunEvent): void {
     return;
   }
   record.underWay.delete(urn);
-  // It is to be written down: the next plan compares with the state, and would take for made what was there only before.
+  // Must be written to the state: otherwise the next plan compares with stale values.
   record.isChanging ||= step.isOutdated === true;
   if (event.kind === 'failed') {
     record.failed.push(step);
@@ -151,7 +151,7 @@ function noteChange(changes: Map<string, Change>, { operation, resource, propert
 /** Type and logical name. */
 export const label = ({ type, urn }: { type: string; urn: string }): string => `${type} ${nameOf(urn)}`;
 
-/** Pure: how far a run is. `total` is how many resources there are in all, as far as that is known. */
+/** Progress of a run. `total`: number of resources, if known. Pure. */
 export function progressOf(record: RunReport, total: number | undefined): CloudProgress | undefined {
   const doing = [...record.underWay.values()].filter(
     ({ operation, resource }) => DOING[operation] !== undefined && isInCloud(resource),

@@ -23,44 +23,50 @@ import type { Workers } from './workers.ts';
 const MEBIBYTE = 1024 * 1024;
 
 export interface RunnerOptions {
-  /** Asked for when it is first needed. */
+  /** Called on first use. */
   engine: Engine;
-  /** Folder of our own for plugins, working directories and records; must outlive the process for locks to be recognised. */
+  /**
+   * Own folder for plugins, working directories and records; must outlive the process, so that locks are recognised.
+   */
   home: string;
   log: Log;
   /** Milliseconds. */
   now?: () => number;
-  /** Operations at one time on one account in one region. Default 2. */
+  /** Parallel operations per account and region. Default 2. */
   maxPerAccountAndRegion?: number;
-  /** Operations at one time in all: each takes 0.35 GB, with the clouds' own plugins up to 1 GB. Default 2. */
+  /** Parallel operations in total: each takes 0.35 GB, with the clouds' plugins up to 1 GB. Default 2. */
   maxWorkers?: number;
   /**
-   * A worker is replaced after so many tasks (default 100), beyond so much memory (default 400 MiB), or without work for so long (default 1
-   * min).
+   * A worker is replaced after this many tasks (default 100), beyond this memory (default 400 MiB), or after this time
+   * idle (default 1 min).
    */
   worker?: { maxTasks?: number; maxRss?: number; idleMs?: number };
-  /** In place of processes of our own. */
+  /** Replaces the process pool. */
   workers?: Workers;
-  /** How long a cancelled operation may go on with what it is in the middle of. Default 20 min, longer than any cloud takes for one call. */
+  /**
+   * Time for an aborted operation to finish its current step. Default 20 min, longer than any single call of a cloud.
+   */
   graceMs?: number;
-  /** Whether the engine may fetch provider plugins. Default true. */
+  /** Whether the engine may download provider plugins. Default true. */
   acquirePlugins?: boolean;
-  /** Folders with provider plugins, by name of the provider (aws, gcp, azure-native), in place of Pulumi's own. */
+  /** Folders of provider plugins by provider (aws, gcp, azure-native), instead of Pulumi's. */
   plugins?: Readonly<Record<string, string>>;
-  /** Files that export programs, in place of `providers/<provider>/programs.ts`. */
+  /** Files that export programs, instead of `providers/<provider>/programs.ts`. */
   programs?: Partial<Record<ProgramRef['provider'], string>>;
-  /** Whether a machine or pod of that name is gone for good, so that locks from there can be broken. Default: it is not known of any. */
+  /**
+   * Whether a machine or pod of that name is gone for good, so that its locks can be broken. Default: unknown for all.
+   */
   isGoneHost?: (host: string) => boolean | Promise<boolean>;
-  /** This machine's or pod's name, as the engine sees it. */
+  /** Name of this machine or pod for the engine. */
   host?: string;
 }
 
 type StackWork<Result> = (session: StackSession) => Promise<Result>;
 
 /**
- * Runs Pulumi programs in workers apart from this process: one operation at a time on a stack, bounded by account and region, and in turns
- * over tenants: fifty clusters of one let another's only one wait for the first of them that ends, and no longer. Every operation can be
- * repeated after a crash at any point without anything being made twice. Errors are one line without secrets: CoppiceErrors with a Gardener
+ * Runs Pulumi programs in worker processes: one operation per stack at a time, bounded by account and region, in turns
+ * across tenants, so that the single cluster of one tenant waits for at most one of another's fifty. Every operation
+ * can be repeated after a crash without duplicates. Errors are one line without secrets: CoppiceErrors with a Gardener
  * code where the cause is known.
  */
 export class PulumiRunner implements StackRunner {
@@ -91,32 +97,32 @@ export class PulumiRunner implements StackRunner {
       });
   }
 
-  /** Numbers of the worker processes that there are. */
+  /** PIDs of worker processes. */
   get workers(): number[] {
     return this.#pool.pids;
   }
 
-  /** What apply would change. Makes nothing in the cloud. */
+  /** Changes that apply would make. Changes nothing in the cloud. */
   preview(request: StackRequest): Promise<Change[]> {
     return this.#operate('preview', request, (session) => preview(session, this.#plans));
   }
 
-  /** What apply with `refresh` would change, for a program with the inputs that it was last applied with: what differs in the cloud. */
+  /** Changes that apply with `refresh` would make, for a program with its last inputs: the drift. */
   drift(request: StackRequest): Promise<Change[]> {
     return this.#operate('drift', request, drift);
   }
 
-  /** Makes the cloud be as the program says. Writes nothing, not even state, when it is. */
+  /** Applies the program. Writes nothing, including state, when nothing differs. */
   apply(request: ApplyRequest): Promise<ApplyResult> {
     return this.#operate('apply', request, (session) => apply(session, request, this.#plans));
   }
 
-  /** What the program gave back when it was last applied; undefined when it never was. */
+  /** Outputs of the last apply; undefined when there was none. */
   outputs(request: StackRequest): Promise<Record<string, unknown> | undefined> {
     return this.#operate('outputs', request, outputs);
   }
 
-  /** Takes away everything that the stack has or should have had, the stack, and the copy of its state. */
+  /** Deletes all resources of the stack, including pending ones, the stack, and the copy of its state. */
   async destroy(request: StackRequest): Promise<void> {
     await this.#operate('destroy', request, async (session) => {
       await destroy(session);
@@ -124,7 +130,7 @@ export class PulumiRunner implements StackRunner {
     });
   }
 
-  /** Ends everything: what is under way gets `graceMs` for what it is in the middle of, then is killed. */
+  /** Ends all operations: each gets `graceMs` for its current step, then is killed. */
   async close(graceMs = this.#graceMs): Promise<void> {
     this.#closing.abort(new Error('the runner is being closed'));
     const killer = setTimeout(() => void this.#pool.close(0), graceMs);

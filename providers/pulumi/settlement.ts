@@ -10,7 +10,7 @@ import {
   type StateResource,
 } from './stack-state.ts';
 
-/** A resource that a run was about to create, as the engine told of it. */
+/** A resource that a run was about to create, from the engine's events. */
 export interface PlannedResource {
   urn: string;
   type: string;
@@ -20,7 +20,9 @@ export interface PlannedResource {
   inputs?: Record<string, unknown>;
 }
 
-/** What stands for values that are not known before something else exists (pulumi/sdk/go/common/resource/plugin/rpc.go). */
+/**
+ * Placeholders of values that are unknown until something else exists (pulumi/sdk/go/common/resource/plugin/rpc.go).
+ */
 const UNKNOWN = new Set([
   '04da6b54-80e4-46f7-96ec-b56ff0331ba9',
   '1c4a061d-8072-4f0a-a4cb-0ff528b18fe7',
@@ -30,14 +32,14 @@ const UNKNOWN = new Set([
   'e48ece36-62e2-4504-bad9-02848725956a',
   'dd056dcd-154b-4c76-9bd3-c8f88648b5ff',
 ]);
-/** What events show in place of a secret. */
+/** Placeholder of a secret in events. */
 const MASKED = '[secret]';
 
 const isKnown = (value: unknown): boolean =>
-  // A secret without its text is none that a state can have.
+  // A masked secret cannot be written to a state.
   !UNKNOWN.has(value as string) && value !== MASKED && !isSecret(value);
 
-/** A value without what is unknown or secret in it. */
+/** The value without unknown and secret parts. */
 export function known(value: unknown): unknown {
   if (Array.isArray(value)) return value.filter(isKnown).map(known);
   if (typeof value !== 'object' || value === null) return value;
@@ -55,30 +57,30 @@ export const wantedOf = ({ urn, type, inputs }: PlannedResource): WantedResource
   inputs: known(inputs ?? {}) as Record<string, unknown>,
 });
 
-/** Resources that a killed run was creating: they may exist without state knowing, and would be made a second time. */
+/** Resources that a killed run was creating: they may exist without the state knowing, and would be created twice. */
 export const pendingCreates = (state: StackState): PlannedResource[] =>
   pendingOf(state)
     .filter(({ type, resource }) => type === 'creating' && isInCloud(resource))
     .map(({ resource }) => resource);
 
-/** Of what a run wanted to create: what state does not have, though it may exist. */
+/** Planned creations that the state lacks and that may exist. */
 export function missingFrom(state: StackState, planned: readonly PlannedResource[]): PlannedResource[] {
   const there = new Set(resourcesOf(state).map(({ urn }) => urn));
   return planned.filter((resource) => isInCloud(resource) && !there.has(resource.urn));
 }
 
-/** URNs of resources that were found and of which the cloud was not asked yet: what it says of them is missing. */
+/** URNs of imported resources that were not read yet. */
 export const neverRead = (state: StackState): string[] =>
   resourcesOf(state)
     .filter((resource) => isInCloud(resource) && !resource.outputs && !resource.delete)
     .map(({ urn }) => urn);
 
-/** What was found for URNs. */
+/** Found resources by URN. */
 export type Found = ReadonlyMap<string, FoundResource>;
 
 /**
- * Pure: the state after a crash, settled: pending creates that were found in the cloud are resources of the stack, all
- * others never happened. `suspects` are the URNs whose state is to be read from the cloud before it is built upon.
+ * Settles the state after a crash: pending creates that exist in the cloud become resources of the stack, others are
+ * dropped. `suspects`: URNs to refresh before use. Pure.
  */
 export function settlePending(state: StackState, found: Found): { state: StackState; suspects: string[] } {
   const resources = [...resourcesOf(state)];
@@ -87,7 +89,7 @@ export function settlePending(state: StackState, found: Found): { state: StackSt
     const id = type === 'creating' ? found.get(resource.urn)?.id : undefined;
     const at = resources.findIndex(({ urn, delete: isLeaving }) => urn === resource.urn && !isLeaving);
     if (id !== undefined && resources[at]?.id !== id) {
-      // The successor of a replacement was made, its predecessor is still to go.
+      // The replacement was created; the replaced resource must still be deleted.
       if (at !== -1) resources[at] = { ...resources[at]!, delete: true };
       resources.push({ ...resource, id });
       suspects.push(resource.urn);
@@ -100,8 +102,8 @@ export function settlePending(state: StackState, found: Found): { state: StackSt
 }
 
 /**
- * Pure: a state with resources added that exist in the cloud and that it did not know. What a run planned to create tells
- * what surrounds them (parents, providers). `newID` makes ids of provider resources, which exist in state only.
+ * Adds existing cloud resources to a state. Planned resources give their parents and providers. `newID` makes ids of
+ * provider resources, which exist in the state only. Pure.
  */
 export function addFound(
   state: StackState,
@@ -130,8 +132,8 @@ export function addFound(
       ...(found.get(urn)?.retain && { retainOnDelete: true }),
       ...(parent && { parent }),
       ...(providerURN && { provider: `${providerURN}::${find(providerURN)?.id ?? ''}` }),
-      // Events do not tell what depends on what. On everything before it is enough to take things away in a safe order;
-      // the next run of the program writes the truth.
+      // Events lack dependencies. Depending on everything earlier gives a safe order of deletion; the next run writes
+      // the real ones.
       dependencies: isInCloud(resource) ? resources.filter(isInCloud).map((other) => other.urn) : [],
     } satisfies StateResource);
   };

@@ -23,9 +23,9 @@ function holderOf(text: string): ProcessIdentity | undefined {
 }
 
 /**
- * Claims a stack's working directory for this process, and returns the function that gives it back. A dead process's claim
- * is taken over; a living one's is an error that can be retried. The engine's own lock cannot do this: it is broken when it
- * looks like a dead engine's, and between looking and breaking another operator of this machine could have taken it.
+ * Claims a stack's working directory for this process; returns a function that releases it. Takes over the claim of a
+ * dead process; a living one's is a retryable error. The engine's lock does not suffice: between judging a lock dead
+ * and breaking it, another operator on this machine could take it.
  */
 export function claimStack(workDir: string, stack: string): () => void {
   const file = join(workDir, CLAIM_FILE);
@@ -52,12 +52,12 @@ export function claimStack(workDir: string, stack: string): () => void {
       } catch {
         continue;
       }
-      // What was moved may be a living process's claim, made since we looked: give it back.
+      // The moved claim may be a living process's, made meanwhile: restore it.
       if (read(aside) !== text) {
         try {
           linkSync(aside, file);
         } catch {
-          // Claimed by a third one meanwhile; the engine's lock keeps these two apart.
+          // A third process claimed it meanwhile; the engine's lock separates these two.
         }
       }
       rmSync(aside, { force: true });

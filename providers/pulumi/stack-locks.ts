@@ -5,7 +5,7 @@ import { PROJECT } from './project.ts';
 import { EngineFailure } from './worker-engine.ts';
 import type { StackPlace } from './worker-protocol.ts';
 
-/** Takes away the locks of a stack that was never made. Only where the state is in a directory; elsewhere the error says what to delete. */
+/** Deletes locks of a stack that was never created. Only for directories; elsewhere the error says what to delete. */
 export function removeLocks({ environment, stackName }: Pick<StackPlace, 'environment' | 'stackName'>): void {
   const url = environment.PULUMI_BACKEND_URL ?? '';
   // pkg/backend/diy/lock.go: stackLockDir.

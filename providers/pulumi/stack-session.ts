@@ -20,17 +20,17 @@ export interface SessionOptions {
   programs: string;
   redact: (text: string) => string;
   log: Log;
-  /** How long a graceful end may take, ms. */
+  /** Time for a graceful end, ms. */
   graceMs: number;
-  /** This machine's name, and whether one of another name is gone for good. */
+  /** Name of this machine, and a check whether another one is gone for good. */
   host: string;
   isGoneHost: (host: string) => boolean | Promise<boolean>;
 }
 
-/** A run that failed, with what it had told before. */
+/** A failed run, with its report so far. */
 export class RunFailure extends Error {
   readonly record: RunReport;
-  /** For the caller of the operation. */
+  /** Error for the caller of the operation. */
   readonly failure: Error;
 
   constructor(record: RunReport, failure: Error) {
@@ -47,7 +47,7 @@ const NOUN: Record<RunCommand, string> = {
   destroy: 'the destruction of',
 };
 
-/** Whether an engine that has done it has had the stack's lock. */
+/** Whether a finished task proves that its engine had the stack's lock. */
 const takesLock = (task: Task): boolean =>
   task.do === 'init' ||
   task.do === 'import' ||
@@ -55,15 +55,15 @@ const takesLock = (task: Task): boolean =>
   (task.do === 'run' && task.command !== 'preview');
 
 /**
- * One stack, held by one worker: what can be done to it. Errors are one line, redacted, with a code where the cause is known;
- * the signal's reason when that has ended it.
+ * Operations on one stack, held by one worker. Errors are one line, redacted, with a code where the cause is known; or
+ * the signal's reason.
  */
 export class StackSession {
   readonly request: StackRequest;
   readonly stackName: string;
   readonly log: Log;
   readonly #options: SessionOptions;
-  /** Whether an engine or the worker was killed: what that left goes away with the worker. */
+  /** Whether an engine or the worker was killed: the worker must end with all leftovers. */
   isSuspect = false;
 
   constructor(options: SessionOptions) {
@@ -73,7 +73,7 @@ export class StackSession {
     this.log = options.log;
   }
 
-  /** The state as the backend has it; undefined when it has no such stack. */
+  /** State in the backend; undefined: no such stack. */
   async readState(): Promise<StackState | undefined> {
     return (await this.#manage('reading the state of', { do: 'export' })) as StackState | undefined;
   }
@@ -82,45 +82,45 @@ export class StackSession {
     await this.#manage('writing the state of', { do: 'import', state });
   }
 
-  /** Makes the stack in the backend, empty. */
+  /** Creates an empty stack in the backend. */
   async create(): Promise<void> {
-    // Settings of an earlier stack of the name: they have a salt that this one's state would not be encrypted with.
+    // Settings of an earlier stack of this name have a different encryption salt.
     for (const ending of ['yaml', 'json']) {
       rmSync(join(this.#options.place.workDir, `Pulumi.${this.stackName}.${ending}`), { force: true });
     }
     await this.#manage('making', { do: 'init' });
   }
 
-  /** Takes the stack away, which must be empty. */
+  /** Deletes the stack, which must be empty. */
   async remove(): Promise<void> {
     await this.#manage('removing', { do: 'remove' });
     await this.request.backend.copies?.remove(this.stackName);
   }
 
-  /** Outputs of the program, secret ones in the clear. */
+  /** Outputs of the program, with secrets in plain text. */
   async readOutputs(): Promise<Record<string, unknown>> {
     return (await this.#manage('reading the outputs of', { do: 'outputs' })) as Record<string, unknown>;
   }
 
-  /** Reads the state, also when the request is being given up, and keeps a copy. */
+  /** Reads the state, also after an abort, and saves a copy. */
   async readAndKeepState(): Promise<StackState> {
     const state = (await this.#do({ do: 'export' }, { evenIfAborted: true })) as StackState;
     await this.keep(state);
     return state;
   }
 
-  /** Keeps a copy of the state. */
+  /** Saves a copy of the state. */
   async keep(state: StackState): Promise<void> {
     await this.request.backend.copies?.save(this.stackName, await packState(state));
   }
 
-  /** The last copy of the state, if any is kept. */
+  /** The last copy of the state, if any. */
   async readCopy(): Promise<StackState | undefined> {
     const copy = await this.request.backend.copies?.load(this.stackName);
     return copy && unpackState(copy);
   }
 
-  /** Runs the program. `total` is how many resources there are, where that is known. Rejects with a RunFailure. */
+  /** Runs the program. `total`: number of resources, if known. Rejects with a RunFailure. */
   async run(
     command: RunCommand,
     { refresh, targets, total }: { refresh?: boolean | undefined; targets?: string[]; total?: number } = {},
@@ -137,7 +137,7 @@ export class StackSession {
     if (isPlan) tell({ description: `looking for what ${refresh ? 'differs' : 'is to be changed'}`, done: 0 });
     const onEvent = (event: RunEvent) => {
       note(record, event);
-      // A plan's steps are not done: telling them would look like a run.
+      // Steps of a plan are not progress.
       if (!isPlan) tell(progressOf(record, total));
     };
     const task: Task = {

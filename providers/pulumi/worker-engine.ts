@@ -6,7 +6,7 @@ import { ENGINES_FILE } from './engines-started.ts';
 import { identityOf } from './processes.ts';
 import type { Failed, StackPlace } from './worker-protocol.ts';
 
-/** The engine did not do what it was asked to. `output` may have secrets in it. */
+/** The engine failed. `output` may contain secrets. */
 export class EngineFailure extends Error {
   readonly kind: Failed['kind'];
   readonly output: string;
@@ -18,7 +18,7 @@ export class EngineFailure extends Error {
   }
 }
 
-/** What the engine says when there is no such stack (pkg/cmd/pulumi/stack). */
+/** The engine's message for a missing stack (pkg/cmd/pulumi/stack). */
 const NO_STACK = /no stack named '.*' found/;
 /** pkg/backend/diy/lock.go. */
 const LOCKED = /the stack is currently locked by/;
@@ -32,8 +32,8 @@ interface EngineResult {
 }
 
 /**
- * Runs the engine to its end, with exactly this environment. A signal interrupts it gracefully: it finishes what it is in
- * the middle of, writes its state, releases its lock, and fails. Rejects with an EngineFailure.
+ * Runs the engine with exactly this environment. An abort interrupts it gracefully: it finishes its current step,
+ * writes its state, releases its lock, and fails. Rejects with an EngineFailure.
  */
 export function runEngine(
   place: StackPlace,
@@ -47,7 +47,7 @@ export function runEngine(
       env: environment ?? place.environment,
       stdio: ['pipe', 'pipe', 'pipe'],
     });
-    // By this record a later incarnation knows the lock of an engine that was killed, and that it is dead.
+    // This record lets a later process recognise the lock of a killed engine.
     const identity = child.pid === undefined ? undefined : identityOf(child.pid);
     if (identity) appendFileSync(join(place.workDir, ENGINES_FILE), `${JSON.stringify(identity)}\n`, { mode: 0o600 });
 
@@ -75,15 +75,14 @@ export function runEngine(
 }
 
 /**
- * How the Automation API runs the engine here. Its own way would hand on this process's environment, and would start the
- * engine three more times for each run: for outputs (twice) and for the history, which the runner has from the state
- * that it exports anyway.
+ * Command for the Automation API. Its default would pass on this process's environment, and start the engine three more
+ * times per run: twice for outputs and once for the history, which the runner takes from the exported state.
  */
 export function automationCommand(place: StackPlace, signal: AbortSignal): PulumiCommand {
   const nothing: Record<string, string> = { select: '', output: '{}', history: '[]' };
   return {
     command: place.engine,
-    // Read as text only; features are chosen by it (events over gRPC came with 3.206).
+    // Used as text only: it selects features (events over gRPC came with 3.206).
     version: { toString: () => '3.256.0' },
     run: async (args: string[], _: string, environment: Record<string, string>): Promise<EngineResult> => {
       const answer = args[0] === 'stack' ? nothing[args[1] ?? ''] : undefined;

@@ -4,25 +4,28 @@ import type { Workers } from './workers.ts';
 
 export interface PoolOptions {
   environment: Record<string, string>;
-  /** Where workers are at home. */
+  /** Working directory of workers. */
   cwd: string;
   log: Log;
-  /** A worker that did so many tasks is ended: programs leak a little with every run (0.8 MB were measured). */
+  /** Tasks after which a worker is replaced: programs leak memory with every run (0.8 MB measured). */
   maxTasks: number;
-  /** Likewise one whose resident memory is beyond this, bytes. */
+  /** Resident memory beyond which a worker is replaced, bytes. */
   maxRss: number;
-  /** How long one is kept without work, ms. */
+  /** How long an idle worker is kept, ms. */
   idleMs: number;
 }
 
 interface Idle {
   worker: WorkerProcess;
-  /** What it did last. */
+  /** Affinity of its last task. */
   affinity: string;
   timer: NodeJS.Timeout;
 }
 
-/** Keeps workers for the next task, and ends those that are used up, idle or suspect. How many there are, its user decides. */
+/**
+ * Keeps workers for the next task, and ends those that are used up, idle or suspect. The user of the pool bounds their
+ * number.
+ */
 export class WorkerPool implements Workers {
   readonly #options: PoolOptions;
   readonly #idle: Idle[] = [];
@@ -33,12 +36,12 @@ export class WorkerPool implements Workers {
     this.#options = options;
   }
 
-  /** Numbers of the processes that there are. */
+  /** PIDs of the workers. */
   get pids(): number[] {
     return [...this.#all].filter(({ isAlive }) => isAlive).map(({ pid }) => pid);
   }
 
-  /** A worker for one user. Prefers one with the same affinity: it has the SDK of that cloud loaded. */
+  /** A worker for exclusive use. Prefers one with the same affinity, which has that cloud's SDK loaded. */
   async acquire(affinity: string): Promise<WorkerProcess> {
     while (this.#idle.length > 0) {
       const same = this.#idle.findIndex((idle) => idle.affinity === affinity);
@@ -53,7 +56,7 @@ export class WorkerPool implements Workers {
     return worker;
   }
 
-  /** Takes a worker back. `isSuspect`: something about it died or was killed, so that nothing of it is to live on. */
+  /** Returns a worker. `isSuspect`: part of it died or was killed, so it must not be reused. */
   release(worker: WorkerProcess, affinity: string, isSuspect: boolean): void {
     const { maxTasks, maxRss, idleMs, log } = this.#options;
     if (isSuspect) worker.kill();
@@ -72,7 +75,7 @@ export class WorkerPool implements Workers {
     this.#idle.push(idle);
   }
 
-  /** Ends idle workers; those in use end when they are released. Kills what is left after `graceMs`. */
+  /** Ends idle workers, and others once released. Kills the rest after `graceMs`. */
   async close(graceMs: number): Promise<void> {
     this.#isClosed = true;
     for (const { worker, timer } of this.#idle.splice(0)) {

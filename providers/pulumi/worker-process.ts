@@ -7,11 +7,11 @@ import type { RunEvent } from './run-events.ts';
 import type { Answer, Failed, FromWorker, StackPlace, Task, ToWorker } from './worker-protocol.ts';
 
 const WORKER = fileURLToPath(new URL('./worker.ts', import.meta.url));
-/** Of what a worker writes, enough to say why it died. */
+/** Kept end of a worker's output, enough to explain its death. */
 const KEPT_CHARACTERS = 2_000;
 const START_PATIENCE_MS = 60_000;
 
-/** A task did not succeed. `output` may have secrets in it. */
+/** A failed task. `output` may contain secrets. */
 export class TaskFailure extends Error {
   readonly kind: Failed['kind'];
   readonly output: string;
@@ -25,13 +25,13 @@ export class TaskFailure extends Error {
 
 export interface RunTaskOptions {
   onEvent?: (event: RunEvent) => void;
-  /** Asks for a graceful end. */
+  /** Aborts gracefully. */
   signal?: AbortSignal;
-  /** How long a graceful end may take before everything is killed. */
+  /** Time for a graceful end before everything is killed. */
   graceMs: number;
 }
 
-/** A forked process that does tasks one after the other, in a session of its own with the engines and plugins that it starts. */
+/** A forked process for sequential tasks, in its own session together with its engines and plugins. */
 export class WorkerProcess {
   readonly #child: ChildProcess;
   readonly #gone: Promise<string>;
@@ -52,7 +52,7 @@ export class WorkerProcess {
     this.#gone = new Promise((resolve) => {
       const end = (how: string) => {
         this.#isAlive = false;
-        // Provider plugins outlive an engine that was killed.
+        // Provider plugins outlive a killed engine.
         if (child.pid !== undefined) killSession(child.pid);
         resolve(how);
       };
@@ -61,7 +61,7 @@ export class WorkerProcess {
     });
   }
 
-  /** Starts a worker; resolves when it takes tasks. */
+  /** Starts a worker; resolves when it accepts tasks. */
   static async start(environment: Record<string, string>, cwd: string): Promise<WorkerProcess> {
     passFence('the start of a worker');
     const child = fork(WORKER, [], {
@@ -95,7 +95,7 @@ export class WorkerProcess {
     return this.#child.pid!;
   }
 
-  /** Tasks done or failed so far. */
+  /** Finished tasks. */
   get tasks(): number {
     return this.#tasks;
   }
@@ -105,10 +105,10 @@ export class WorkerProcess {
     return this.#rss;
   }
 
-  /** Resolves to the task's value. Rejects with a TaskFailure, also when the worker dies in the middle. */
+  /** Resolves with the task's value. Rejects with a TaskFailure, also when the worker dies. */
   async run(place: StackPlace, task: Task, { onEvent, signal, graceMs }: RunTaskOptions): Promise<unknown> {
     signal?.throwIfAborted();
-    // It may have waited in a queue for hours.
+    // The fence is checked here because the task may have waited for hours.
     passFence('a task of a worker');
     const id = ++this.#tasks;
     this.#hold(true);
@@ -140,27 +140,27 @@ export class WorkerProcess {
     }
   }
 
-  /** Resolves when the process is gone, and all that it had started. */
+  /** Resolves when the process and all that it started have ended. */
   get gone(): Promise<void> {
     return this.#gone.then(() => {});
   }
 
-  /** Lets it end by itself, once it has nothing to do. */
+  /** Lets the process end when idle. */
   end(): void {
     if (this.#child.connected) this.#child.disconnect();
   }
 
-  /** Kills it with everything that it has started. */
+  /** Kills the process with everything that it started. */
   kill(): void {
     if (this.#isAlive && this.#child.pid !== undefined) killSession(this.#child.pid);
   }
 
   #send(message: ToWorker): void {
-    // A worker that died is seen by its end, not by this.
+    // The end of a dead worker is noticed elsewhere.
     if (this.#child.connected) this.#child.send(message, () => {});
   }
 
-  /** Whether this process stays alive for the worker's sake: not for an idle one's. */
+  /** Whether the worker keeps this process alive: only while busy. */
   #hold(isBusy: boolean): void {
     const how = isBusy ? 'ref' : 'unref';
     this.#child[how]();

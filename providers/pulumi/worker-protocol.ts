@@ -2,29 +2,29 @@ import type { ProgramRef } from './program.ts';
 import type { RunEvent } from './run-events.ts';
 import type { StackState } from './stack-state.ts';
 
-/** The stack that a task is about, and how the engine is to be run on it. Goes over the IPC channel only: it has secrets in it. */
+/** A stack, and how to run the engine on it. Sent over IPC only, because it contains secrets. */
 export interface StackPlace {
   /** Path of the pulumi executable. */
   engine: string;
-  /** The stack's own working directory; project and stack settings are kept there. */
+  /** Working directory of the stack, with project and stack settings. */
   workDir: string;
   stackName: string;
   /** The whole environment of the engine. */
   environment: Record<string, string>;
   secretsProvider?: string;
-  /** Folders with provider plugins, by name of the provider; others are looked up where Pulumi has them. */
+  /** Folders of provider plugins by provider; others are in Pulumi's default folder. */
   plugins: Record<string, string>;
 }
 
 export type RunCommand = 'up' | 'preview' | 'refresh' | 'destroy';
 
-/** What a worker is asked to do, one at a time. */
+/** Tasks of a worker. */
 export type Task =
-  /** The state as it is, or undefined when there is no such stack. */
+  /** The state; undefined: no such stack. */
   | { do: 'export' }
   | { do: 'init' }
   | { do: 'import'; state: StackState }
-  /** Takes away all locks of the stack. */
+  /** Removes all locks of the stack. */
   | { do: 'unlock' }
   | {
       do: 'run';
@@ -35,26 +35,26 @@ export type Task =
       refresh?: boolean;
       targets?: string[];
     }
-  /** Outputs, secret ones in the clear. */
+  /** Outputs with secrets in plain text. */
   | { do: 'outputs' }
-  /** Takes the stack itself away; only when it is empty. */
+  /** Deletes the empty stack. */
   | { do: 'remove' };
 
-/** Of a task that was done: `value` is a StackState, outputs, or nothing. */
+/** Result of a successful task: `value` is a StackState, outputs, or nothing. */
 export type Done = { id: number; ok: true; value?: unknown };
 
-/** Of a task that failed. `output` is what the engine wrote; it may have secrets in it and must be redacted. */
+/** Result of a failed task. `output` of the engine may contain secrets and must be redacted. */
 export interface Failed {
   id: number;
   ok: false;
-  /** locked: by whom, `output` says. killed: the engine was. program: it never came to the engine. */
+  /** locked: `output` names the holder. killed: the engine was killed. program: the engine did not start. */
   kind: 'locked' | 'killed' | 'engine' | 'program';
   output: string;
 }
 
 export type ToWorker = { id: number; place: StackPlace; task: Task } | { stop: number };
 
-/** `rss` is the worker's resident memory after the task, bytes. */
+/** `rss`: resident memory of the worker after the task, bytes. */
 export type Answer = (Done | Failed) & { rss: number };
 
 export type FromWorker = { ready: true } | { id: number; event: RunEvent } | Answer;

@@ -1,6 +1,6 @@
 /**
- * The process that programs run in, apart from the operator: what a program or an SDK does to its process (handlers for
- * uncaught errors, memory that is not given back, a crash) is this one's alone. Started by worker-process.ts.
+ * Process for programs, apart from the operator: effects of a program or an SDK (handlers for uncaught errors, memory
+ * leaks, crashes) stay here. Started by worker-process.ts.
  */
 import { pathToFileURL } from 'node:url';
 import { LocalWorkspace, Stack } from '@pulumi/pulumi/automation/index.js';
@@ -11,7 +11,7 @@ import type { StackState } from './stack-state.ts';
 import { automationCommand, EngineFailure, isNoStack, runEngine } from './worker-engine.ts';
 import type { FromWorker, StackPlace, Task, ToWorker } from './worker-protocol.ts';
 
-// State of file:// backends and whatever else is written: the owner's only.
+// State of file:// backends and other files: readable by the owner only.
 process.umask(0o077);
 
 const send = (message: FromWorker): void => {
@@ -28,7 +28,7 @@ process.on('message', (message: ToWorker) => {
   void attempt(message.id, message.place, message.task);
 });
 
-// The operator is gone: what is under way comes to a graceful end, so that no lock and no half-made resource is left.
+// The operator is gone: end gracefully, so that no lock and no half-made resource is left.
 process.on('disconnect', () => {
   if (underWay) underWay.stopping.abort();
   else process.exit(0);
@@ -64,7 +64,7 @@ async function perform(id: number, place: StackPlace, task: Task, signal: AbortS
       );
     case 'init': {
       const provider = place.secretsProvider ? ['--secrets-provider', place.secretsProvider] : [];
-      // Selecting would write a file that all stacks share, and race.
+      // Selecting writes a file that all stacks share, and races.
       await runEngine(place, ['stack', 'init', place.stackName, '--no-select', ...provider], { signal });
       return undefined;
     }
@@ -73,7 +73,7 @@ async function perform(id: number, place: StackPlace, task: Task, signal: AbortS
       return undefined;
     case 'unlock':
       await runEngine(place, ['cancel', '--yes', ...stack], { signal }).catch((error: unknown) => {
-        // Who was killed while it made the stack has left nothing but a lock, and the engine unlocks only stacks that there are.
+        // A worker killed while creating the stack left only a lock, and the engine unlocks existing stacks only.
         if (!isNoStack(error)) throw error;
         removeLocks(place);
       });

@@ -1,20 +1,20 @@
 import type { RunTaskOptions } from './worker-process.ts';
 import type { StackPlace, Task } from './worker-protocol.ts';
 
-/** Does tasks on stacks, one after the other. */
+/** Runs tasks on stacks, one after the other. */
 export interface Worker {
-  /** Resolves to the task's value. Rejects with a TaskFailure. */
+  /** Resolves with the task's value. Rejects with a TaskFailure. */
   run(place: StackPlace, task: Task, options: RunTaskOptions): Promise<unknown>;
 }
 
-/** Where a runner has its workers from. How many there are, the runner decides. */
+/** Source of a runner's workers. The runner bounds their number. */
 export interface Workers {
-  /** Numbers of the processes that there are. */
+  /** PIDs of the workers. */
   readonly pids: number[];
-  /** A worker for one user; `affinity` is what it is to do. */
+  /** A worker for exclusive use; `affinity`: kind of the task. */
   acquire(affinity: string): Promise<Worker>;
-  /** Takes one back. `isSuspect`: something about it died or was killed, so that nothing of it is to live on. */
+  /** Returns a worker. `isSuspect`: part of it died or was killed, so it must not be reused. */
   release(worker: Worker, affinity: string, isSuspect: boolean): void;
-  /** Ends what is idle, and what is in use when that is released; kills what is left after `graceMs`. */
+  /** Ends idle workers, and others once released; kills the rest after `graceMs`. */
   close(graceMs: number): Promise<void>;
 }

@@ -8,7 +8,7 @@ interface Cloud {
   bucket?: Bucket;
   /** By technicalID, then by pool. */
   clusters: Map<string, { region: string; pools: Map<string, Usage> }>;
-  /** By region: the sum, kept up, because with it a thousandth cluster costs no more than the first. */
+  /** By region: running sum, so that the thousandth cluster costs no more than the first. */
   usage: Map<string, Usage>;
 }
 
@@ -19,25 +19,25 @@ const plus = (a: Usage, b: Usage, sign: 1 | -1): Usage => ({
 });
 
 /**
- * What the simulated clouds remember of their customers, a cloud a profile. In memory: after a restart each cluster tells anew
- * what it has when it is reconciled, so for that moment quotas do not see the others, and nobody waits in line.
+ * Memory of the simulated clouds about accounts, one cloud per profile. After a restart each cluster reports again when
+ * reconciled: until then quotas miss the others, and throttling starts empty.
  */
 export class Accounts {
   readonly #clouds = new Map<string, Cloud>();
   readonly #sequences = new Map<string, number>();
 
-  /** The account as this cluster's next request meets it. */
+  /** The account for this cluster's next request. */
   account({ profile, region }: Customer): Account {
     const { bucket, usage } = this.#cloud(profile);
     return { usage: usage.get(region) ?? NO_USAGE, ...(bucket && { bucket }) };
   }
 
-  /** How many machines were asked for on behalf of the cluster. */
+  /** Number of machines requested for the cluster so far. */
   sequence({ technicalID }: Customer): number {
     return this.#sequences.get(technicalID) ?? 0;
   }
 
-  /** Notes what a pool has now. */
+  /** Records the usage of a pool. */
   has({ profile, region, technicalID }: Customer, pool: string, usage: Usage): void {
     const cloud = this.#cloud(profile);
     const cluster = cloud.clusters.get(technicalID) ?? { region, pools: new Map<string, Usage>() };
@@ -47,13 +47,13 @@ export class Accounts {
     cluster.pools.set(pool, usage);
   }
 
-  /** Notes requests that were made. */
+  /** Records requests. */
   asked({ profile, technicalID }: Customer, sequence: number, bucket: Bucket | undefined): void {
     this.#sequences.set(technicalID, sequence);
     if (bucket) this.#cloud(profile).bucket = bucket;
   }
 
-  /** The cluster has gone. */
+  /** Forgets a deleted cluster. */
   forget({ profile, technicalID }: Customer): void {
     const cloud = this.#cloud(profile);
     const cluster = cloud.clusters.get(technicalID);

@@ -3,56 +3,56 @@ import type { Capacity } from '../machine-types.ts';
 import { draw } from './random.ts';
 import type { Simulation, Spread } from './settings.ts';
 
-/** What counts against quotas. */
+/** Usage that counts against quotas. */
 export interface Usage {
   nodes: number;
   millicores: number;
   gpus: number;
 }
 
-/** A token bucket: how many requests may be made at once at a moment. Negative: so many wait in line. */
+/** A token bucket: number of requests that may be made at once. Negative: this many wait. */
 export interface Bucket {
   tokens: number;
-  /** Milliseconds, on the clock of whoever asks. */
+  /** Milliseconds, on the caller's clock. */
   at: number;
 }
 
-/** Everything that the cloud knows of its customer when a machine is asked for. */
+/** State of an account when a machine is requested. */
 export interface Account {
-  /** In the region that is asked for. */
+  /** In the requested region. */
   usage: Usage;
-  /** Absent: no request was made yet. */
+  /** Absent: no request yet. */
   bucket?: Bucket;
 }
 
 /** A request for one machine. */
 export interface MachineRequest {
-  /** namespace/name of the cluster. */
+  /** `namespace/name` of the cluster. */
   cluster: string;
-  /** How many machines were asked for on behalf of the cluster before: what makes one request differ from the next. */
+  /** Number of earlier requests for the cluster: makes requests differ. */
   sequence: number;
   region: string;
-  /** Zones that will do, the preferred one first; empty: the region has none. */
+  /** Acceptable zones by preference; empty: the region has none. */
   zones: readonly string[];
   machineType: string;
   capacity: Capacity;
   spot: boolean;
 }
 
-/** A machine that the cloud gives. Times in milliseconds from the request. */
+/** A granted machine. Times in milliseconds from the request. */
 export interface GivenMachine {
   zone?: string;
-  /** When its node is Ready. */
+  /** Time until its node is Ready. */
   readyAfterMs: number;
-  /** When the cloud takes it away again; absent: never. */
+  /** Time until the cloud interrupts it; absent: never. */
   lostAfterMs?: number;
 }
 
-/** Why the cloud gives no machine. */
+/** Why the cloud grants no machine. */
 export interface Refusal {
   code: ErrorCode;
   message: string;
-  /** Whether a request for the next machine of the pool would fare alike at this moment. */
+  /** Whether a request for the pool's next machine would fail alike at this moment. */
   general: boolean;
 }
 
@@ -60,20 +60,20 @@ export type Answer = { bucket: Bucket } & ({ machine: GivenMachine } | { refusal
 
 export const NO_USAGE: Usage = { nodes: 0, millicores: 0, gpus: 0 };
 
-/** What is in use once so many machines are added (or, with a negative number, gone). */
+/** Usage after adding machines (negative: removing). */
 export const added = (usage: Usage, { millicores, gpus }: Capacity, machines = 1): Usage => ({
   nodes: usage.nodes + machines,
   millicores: usage.millicores + machines * millicores,
   gpus: usage.gpus + machines * gpus,
 });
 
-/** Asks the simulated cloud for one machine at `now` (milliseconds). Pure: equal questions have equal answers. */
+/** Requests one machine from the simulated cloud at `now` (milliseconds). Pure and deterministic. */
 export function requestMachine(simulation: Simulation, request: MachineRequest, account: Account, now: number): Answer {
   const { waitMs, bucket } = throttle(simulation.throttling, account.bucket, now);
   const { giveUpAfter } = simulation.throttling ?? {};
   if (giveUpAfter !== undefined && waitMs > giveUpAfter) {
     const message = `the cloud takes ${simulation.throttling!.requestsPerSecond} requests per second: this one would wait ${Math.round(waitMs / 1000)} s`;
-    // It left the line, so it takes no token.
+    // A request that gives up takes no token.
     return refused(account.bucket ?? bucket, 'ERR_INFRA_RATE_LIMITS_EXCEEDED', message, true);
   }
   const over = quotaProblem(simulation.quota, account.usage, request);
@@ -103,7 +103,7 @@ export function requestMachine(simulation: Simulation, request: MachineRequest, 
   };
 }
 
-/** How long the control plane of a cluster takes until it serves, in milliseconds. Pure. */
+/** Time until a cluster's control plane serves, milliseconds. Pure. */
 export const controlPlaneCreation = (simulation: Simulation, cluster: string, sequence: number): number =>
   sample(simulation.controlPlane.creation, simulation.seed, 'control-plane', cluster, sequence);
 
@@ -112,7 +112,7 @@ const refused = (bucket: Bucket, code: ErrorCode, message: string, general: bool
   refusal: { code, message, general },
 });
 
-/** Whether machines of a type are sold out in a zone at a moment. Pure. */
+/** Whether a machine type is sold out in a zone at a moment. Pure. */
 export function isDepleted(
   { seed, capacity }: Simulation,
   where: { region: string; zone: string | undefined; machineType: string; spot: boolean },
@@ -129,7 +129,7 @@ export function isDepleted(
   return draw(seed, spot ? 'spot-capacity' : 'capacity', region, zone, machineType, window) < rate;
 }
 
-/** One request through the token bucket: how long it waits for its token. */
+/** Waiting time of one request in the token bucket. */
 function throttle(limit: Simulation['throttling'], before: Bucket | undefined, now: number) {
   if (!limit) return { waitMs: 0, bucket: { tokens: 0, at: now } };
   const perMs = limit.requestsPerSecond / 1000;
@@ -162,5 +162,5 @@ function sample({ p50, p95 = p50 }: Spread, seed: number, ...key: readonly (stri
 /** Box-Muller transform: a standard normal number from two uniform ones. */
 const normal = (a: number, b: number): number => Math.sqrt(-2 * Math.log(1 - a)) * Math.cos(2 * Math.PI * b);
 
-/** A lifetime in whole milliseconds, never 0: nothing may be lost in the moment that it comes. */
+/** A lifetime in whole milliseconds, at least 1: no machine is lost at the moment of its creation. */
 const exponential = (perMs: number, uniform: number): number => Math.max(1, Math.round(-Math.log(1 - uniform) / perMs));

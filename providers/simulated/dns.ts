@@ -16,8 +16,8 @@ interface SimulatedZone extends DNSZone {
 const keyOf = ({ name, type }: Pick<RecordSet, 'name' | 'type'>): string => `${name}.${type}`;
 
 /**
- * Zones that nobody resolves: each a ConfigMap in the namespace of whoever keeps the domain, made by them, with label
- * `multi-cluster.demo.io/dns-zone: simulated` and key `domain`; its other keys are the records, `<name>.<type>` → JSON.
+ * Simulated zones without resolvers: each is a ConfigMap that the domain's owner makes in their namespace, with label
+ * `multi-cluster.demo.io/dns-zone: simulated` and key `domain`; other keys are records, `<name>.<type>` → JSON.
  */
 export const simulatedZones: DNSZonesClient<SimulatedZone> = {
   withoutAccount: true,
@@ -54,7 +54,7 @@ const entries = ({ before, after }: RecordChange): Record<string, string | null>
   ...(after && { [keyOf(after)]: JSON.stringify({ ttl: after.ttl, values: after.values }) }),
 });
 
-/** What a person wrote there that is no record is in the way like one. */
+/** Text that is no record counts as a foreign record. */
 function seen({ data }: ConfigMap, name: string, type: RecordType): SeenRecordSet | undefined {
   const text = data?.[keyOf({ name, type })];
   if (text === undefined) return undefined;
@@ -62,7 +62,7 @@ function seen({ data }: ConfigMap, name: string, type: RecordType): SeenRecordSe
     const { ttl, values } = JSON.parse(text) as { ttl: number; values: string[] };
     if (Number.isInteger(ttl) && Array.isArray(values)) return { name, type, ttl, values: values.map(String) };
   } catch {
-    // Below.
+    // Handled below.
   }
   return { name, type, ttl: 0, values: [text], special: true };
 }

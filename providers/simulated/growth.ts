@@ -4,37 +4,37 @@ import { capacityOf } from '../machine-types.ts';
 import { type Account, added, type GivenMachine, type Refusal, requestMachine } from './cloud-model.ts';
 import { simulationOf } from './settings.ts';
 
-/** For whom, and from what, a pool grows. */
+/** Inputs of a pool's growth. */
 export interface Growth {
   profile: CloudProfile;
   region: string;
-  /** namespace/name of the cluster. */
+  /** `namespace/name` of the cluster. */
   cluster: string;
   pool: Pool;
-  /** How many machines are missing. */
+  /** Number of missing machines. */
   missing: number;
   /** Whether the pool has a machine of this number. */
   isTaken(index: number): boolean;
-  /** How many machines were asked for on behalf of the cluster before. */
+  /** Number of earlier requests for the cluster. */
   sequence: number;
   account: Account;
 }
 
-/** What came of it. */
+/** Result of a pool's growth. */
 export interface Grown {
-  /** In the order asked for. */
+  /** In the order of requests. */
   machines: (GivenMachine & { index: number })[];
-  /** The first reason why machines are missing still. */
+  /** First reason why machines are still missing. */
   refusal?: Refusal;
-  /** How many machines are missing still. */
+  /** Number of machines still missing. */
   short: number;
   sequence: number;
   account: Account;
 }
 
 /**
- * Asks the simulated cloud for what a pool lacks, by the lowest free numbers, each preferably in the zone that its number
- * falls to. Pure: the simulated provider and rehearsals make the same of the same. Throws when the profile has no such machine type.
+ * Requests a pool's missing machines from the simulated cloud, by the lowest free numbers, each preferably in its
+ * number's zone. Pure: the simulated provider and rehearsals share it. Throws when the profile lacks the machine type.
  */
 export function growPool(growth: Growth, now: number): Grown {
   const { profile, region, cluster, pool, missing } = growth;
@@ -53,7 +53,7 @@ export function growPool(growth: Growth, now: number): Grown {
     grown.account = { ...grown.account, bucket: answer.bucket };
     if ('refusal' in answer) {
       grown.refusal ??= answer.refusal;
-      // Asking on would only fill the cloud's line with requests that it has answered already.
+      // Further requests would get the same answer.
       if (answer.refusal.general) break;
       continue;
     }

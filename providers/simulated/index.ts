@@ -19,16 +19,16 @@ import { simulationProblem } from './settings.ts';
 import { clustersWithoutControlPlane } from './without-control-plane.ts';
 
 /**
- * Nodes that only look like nodes, on a real control plane: takes any profile. A machine is its Node object; kwok, beside
- * the control plane, plays the kubelets. How the cloud behaves, the profile says (settings.ts): without a word it gives everything
- * at once. @param now milliseconds since the epoch.
+ * Simulated nodes on a real control plane, for any profile. A machine is its Node; kwok, beside the control plane, acts
+ * as the kubelets. The profile configures the cloud's behaviour (settings.ts); by default it grants everything at once.
+ * @param now milliseconds since the epoch
  */
 export function simulatedProvider(now: () => number): Provider {
   const accounts = new Accounts();
   return {
     name: 'simulated',
     simulated: true,
-    // kwok has neither kubelets nor pods that could answer.
+    // kwok has no kubelets and no pods to connect to.
     clusterNetwork: () => 'none',
     needsBootstrapToken: false,
     backups: directoryBuckets('simulated'),
@@ -43,7 +43,7 @@ export function simulatedProvider(now: () => number): Provider {
     },
 
     async controlPlaneExtras(ctx) {
-      // Its namespace holds the cluster's CA as well, so fewer rights would protect nothing.
+      // Its namespace holds the cluster's CA too, so fewer rights would protect nothing.
       return kwokObjects(ctx, await ctx.componentKubeconfig('kwok'));
     },
 
@@ -56,7 +56,7 @@ export function simulatedProvider(now: () => number): Provider {
       const alive = nodes.filter((node) => !node.metadata.deletionTimestamp && !lost.includes(node));
       const refusal = await makeMissing(ctx, pool, nodes, alive.length, accounts, time);
       for (const node of alive) await followMarks(ctx, pool, node);
-      // Last: what the cloud does give is made and kept in order, whatever it refuses.
+      // Thrown last: granted machines are made and kept first.
       if (refusal) throw refusal;
     },
 
@@ -72,7 +72,7 @@ export function simulatedProvider(now: () => number): Provider {
     },
 
     repair: {
-      // kwok plays the kubelet of every node with its annotation, and of no other.
+      // kwok acts as the kubelet of nodes with its annotation only.
       async restart(ctx, { nodeName }) {
         const patch = { metadata: { annotations: KWOK_ANNOTATION } };
         if (ctx.shoot) await ignoreGone(ctx.shoot.mergePatch(NODES, nodeName, undefined, patch));
@@ -83,7 +83,7 @@ export function simulatedProvider(now: () => number): Provider {
       },
     },
 
-    // kwok asks once for a pod to be deleted: where that request is lost, with the connection or in an API server that ends, it never asks again.
+    // kwok requests the deletion of a pod once: if that request is lost, it never retries.
     async endPods(ctx, pods) {
       for (const { metadata } of pods) {
         await ctx
@@ -103,7 +103,7 @@ export function simulatedProvider(now: () => number): Provider {
       for (const node of await nodesOf(ctx.shoot, name)) await removeNode(ctx, node.metadata.name);
     },
 
-    // There is nothing outside the cluster itself: its nodes go with its control plane.
+    // Nothing exists outside of the cluster: its nodes go with its control plane.
     async deleteAll(ctx) {
       accounts.forget(ctx);
     },
@@ -113,7 +113,7 @@ export function simulatedProvider(now: () => number): Provider {
 /** The simulated provider on the wall clock. */
 export const simulated: Provider = simulatedProvider(Date.now);
 
-/** Makes the nodes that the cloud gives. @returns why it gives no more. */
+/** Makes the nodes that the cloud grants. @returns why it grants no more */
 async function makeMissing(
   ctx: ProviderContext,
   pool: Pool,
@@ -140,7 +140,7 @@ async function makeMissing(
     },
     time,
   );
-  // Before the first wait: other clusters' requests must meet these.
+  // Before the first await: other clusters' requests must see these.
   accounts.asked(ctx, grown.sequence, grown.account.bucket);
   accounts.has(ctx, pool.name, added(NO_USAGE, capacity, alive + grown.machines.length));
   for (const machine of grown.machines) await makeNode(ctx, simulatedNode(ctx, pool, machine, time));
@@ -161,7 +161,7 @@ async function makeNode(ctx: ProviderContext, node: Node): Promise<void> {
   }
 }
 
-/** Pods of a node that is gone would stay for 40 s, until the controller manager is sure. */
+/** Deletes a node with its pods, which the controller manager would keep for 40 s. */
 async function removeNode(ctx: ProviderContext, name: string): Promise<void> {
   const shoot = ctx.shoot!;
   const pods = await shoot.list<Pod>(PODS, { fieldSelector: `spec.nodeName=${name}` });

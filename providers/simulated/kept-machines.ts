@@ -2,23 +2,23 @@ import { LABELS, ROLES } from '../../operator/api/group.ts';
 import type { KubeObject } from '../../operator/api/meta.ts';
 import type { ProviderContext } from '../contract.ts';
 
-/** ConfigMap in the shoot's namespace, a key a machine: what there is of a cluster that exists as objects only, without a control plane. */
+/** ConfigMap in the shoot's namespace with a key per machine, for a cluster that exists as objects only. */
 export const MACHINES_CONFIG_MAP = 'machines';
 
-/** One machine as the ConfigMap has it. Times are RFC 3339. */
+/** A machine in the ConfigMap. Times are RFC 3339. */
 export interface KeptMachine {
-  /** Absent: a machine of the control plane. */
+  /** Absent: a control plane machine. */
   pool?: string;
   /** Number in its pool. */
   number: number;
   zone?: string;
   createdAt: string;
   readyAt: string;
-  /** When the cloud takes it away; absent: never. */
+  /** When the cloud interrupts it; absent: never. */
   lostAt?: string;
 }
 
-/** Machines by name. A value that somebody broke counts as no machine: it is made anew. */
+/** Machines by name. An invalid value counts as no machine: it is made again. */
 export function keptMachines(configMap: KubeObject | undefined): Map<string, KeptMachine> {
   const machines = new Map<string, KeptMachine>();
   for (const [name, text] of Object.entries((configMap?.data ?? {}) as Record<string, string>)) {
@@ -28,7 +28,7 @@ export function keptMachines(configMap: KubeObject | undefined): Map<string, Kep
   return machines;
 }
 
-/** The ConfigMap of these machines; equal for equal ones, in whatever order they come. */
+/** ConfigMap of these machines, independent of their order. */
 export function configMapOf(
   ctx: Pick<ProviderContext, 'namespace' | 'shootName' | 'shootNamespace'>,
   machines: ReadonlyMap<string, KeptMachine>,

@@ -5,9 +5,12 @@ import { shortHash } from '../../operator/api/names.ts';
 import { asNobody, NOBODY, UNPRIVILEGED } from '../../operator/kube/pod-security.ts';
 import type { ProviderContext } from '../contract.ts';
 
-/** kwok plays the kubelets of all nodes that have this annotation. */
+/** Annotation of nodes that kwok manages. */
 export const KWOK_ANNOTATION = { 'kwok.x-k8s.io/node': 'simulated' };
-/** RFC 3339, on a Node: when its machine is up. kwok leaves the node alone until then, so the wait survives a crash of ours. */
+/**
+ * RFC 3339, on a Node: when its machine is up. kwok ignores the node until then, so the wait survives a crash of the
+ * operator.
+ */
 export const READY_AT_ANNOTATION = 'multi-cluster.demo.io/simulated-ready-at';
 /** Deployment and Secret beside the control plane. */
 export const KWOK = 'kwok';
@@ -15,9 +18,8 @@ const VERSION = '0.8.0';
 const KWOK_IMAGE = `registry.k8s.io/kwok/kwok:v${VERSION}`;
 
 /**
- * How often a node says that it lives. The controller manager gives it up after 50 s of silence. No leases are used:
- * their holder has a new name after each start of kwok, so that after a crash nodes would stay unattended, and become
- * NotReady, until their leases ran out.
+ * Heartbeat of nodes. The controller manager gives a node up after 50 s of silence. No leases: kwok's holder name
+ * changes on each start, so after a crash nodes would be unmanaged, and become NotReady, until their leases expire.
  */
 const HEARTBEAT_MS = { least: 25_000, most: 35_000 };
 
@@ -124,7 +126,7 @@ containerStatuses:
 {{ end }}
 `;
 
-/** The behaviour of simulated nodes and of the pods on them, as kwok's configuration file (YAML documents). */
+/** kwok's configuration file (YAML): behaviour of simulated nodes and their pods. */
 export function kwokConfiguration(podCIDR: string): string {
   const annotation = Object.entries(KWOK_ANNOTATION)
     .map(([key, value]) => `${key}=${value}`)
@@ -134,11 +136,11 @@ export function kwokConfiguration(podCIDR: string): string {
       apiVersion: 'config.kwok.x-k8s.io/v1alpha1',
       kind: 'KwokConfiguration',
       options: {
-        // For pods on a node that has no range yet; usual is the node's own, from the controller manager.
+        // For pods on a node without a range yet; usually the controller manager assigns one.
         cidr: podCIDR,
         manageNodesWithAnnotationSelector: annotation,
         nodeLeaseDurationSeconds: 0,
-        // These have no defaults when a configuration file is given.
+        // These have no defaults with a configuration file.
         nodeLeaseParallelism: 1,
         nodePlayStageParallelism: 4,
         podPlayStageParallelism: 4,
@@ -150,7 +152,7 @@ export function kwokConfiguration(podCIDR: string): string {
     },
     stage('node-ready', 'Node', {
       selector: { matchExpressions: [ALIVE, expression(READY, 'NotIn', 'True')] },
-      // A time that is past, or no annotation at all, is no delay.
+      // A past time, or a missing annotation, means no delay.
       delay: { durationFrom: { jq: { expression: `.metadata.annotations["${READY_AT_ANNOTATION}"]` } } },
       next: { statusTemplate: NODE_READY },
     }),
@@ -174,8 +176,8 @@ export function kwokConfiguration(podCIDR: string): string {
       delay: { durationMilliseconds: 1000 },
       next: { statusTemplate: JOB_DONE },
     }),
-    // The controller manager takes Ready, and that alone, from pods of a node that was silent for long, as after an outage of the API server. A
-    // kubelet sets it again once it is back.
+    // The controller manager sets only Ready to false on pods of a silent node, as after an outage of the API server. A
+    // returning kubelet sets it again.
     stage('pod-ready-again', 'Pod', {
       selector: {
         matchExpressions: [
@@ -194,7 +196,7 @@ export function kwokConfiguration(podCIDR: string): string {
   return documents.map((document) => dump(document, { lineWidth: -1, noRefs: true })).join('---\n');
 }
 
-/** Secret and Deployment of kwok in the shoot's namespace in the seed. */
+/** Secret and Deployment of kwok, in the shoot's namespace of the seed. */
 export function kwokObjects(
   ctx: Pick<ProviderContext, 'namespace' | 'podCIDR' | 'shootName' | 'shootNamespace'>,
   kubeconfig: string,

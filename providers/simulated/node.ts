@@ -9,9 +9,9 @@ import type { GivenMachine } from './cloud-model.ts';
 import { KWOK_ANNOTATION, READY_AT_ANNOTATION } from './kwok.ts';
 
 const MARKS_ANNOTATION = 'multi-cluster.demo.io/node-marks';
-/** RFC 3339: when the cloud takes the machine away. */
+/** RFC 3339: when the cloud interrupts the machine. */
 const LOST_AT_ANNOTATION = 'multi-cluster.demo.io/simulated-lost-at';
-/** Resource under which pods ask for GPUs. */
+/** Resource name for GPUs in pods. */
 const GPU = 'nvidia.com/gpu';
 
 const marksOf = (ctx: Pick<ProviderContext, 'region'>, pool: Pool): Marks => ({
@@ -19,16 +19,16 @@ const marksOf = (ctx: Pick<ProviderContext, 'region'>, pool: Pool): Marks => ({
   taints: pool.taints,
 });
 
-/** When the time in this annotation is, in milliseconds; without it never. */
+/** Time in an annotation, milliseconds; Infinity without it. */
 function timeOf(node: Node, annotation: string): number {
   const text = node.metadata.annotations?.[annotation];
   return text === undefined ? Number.POSITIVE_INFINITY : Date.parse(text);
 }
 
-/** Whether the cloud has taken the node's machine away by that moment (milliseconds). */
+/** Whether the cloud has interrupted the node's machine by that moment (milliseconds). */
 export const isLost = (node: Node, time: number): boolean => timeOf(node, LOST_AT_ANNOTATION) <= time;
 
-/** Node of a machine that the cloud gave at `time`; the same at every call. */
+/** Node of a machine granted at `time`; deterministic. */
 export function simulatedNode(
   ctx: Pick<ProviderContext, 'kubernetesVersion' | 'profile' | 'region' | 'technicalID'>,
   pool: Pool,
@@ -99,7 +99,7 @@ function statusOf(ctx: Pick<ProviderContext, 'kubernetesVersion' | 'profile'>, p
   };
 }
 
-/** Has a node carry what its pool says now. */
+/** Applies the pool's labels and taints to a node. */
 export async function followMarks(ctx: ProviderContext, pool: Pool, node: Node): Promise<void> {
   const wanted = marksOf(ctx, pool);
   const before = JSON.parse(node.metadata.annotations?.[MARKS_ANNOTATION] ?? 'null') as Marks | null;
@@ -111,7 +111,7 @@ export async function followMarks(ctx: ProviderContext, pool: Pool, node: Node):
   await becomeType(ctx, pool, node);
 }
 
-/** A node of another machine type or version becomes one of this: a simulated roll-out takes no time. */
+/** Changes a node of an outdated machine type or version in place: a simulated roll takes no time. */
 async function becomeType(ctx: ProviderContext, pool: Pool, node: Node): Promise<void> {
   const { capacity, allocatable, nodeInfo } = statusOf(ctx, pool, node.metadata.name);
   const same =
@@ -122,7 +122,7 @@ async function becomeType(ctx: ProviderContext, pool: Pool, node: Node): Promise
   await ctx.shoot!.mergePatch(NODES, node.metadata.name, undefined, { status }, { subresource: 'status' });
 }
 
-/** The machine that a node stands for, at a moment in milliseconds. */
+/** The machine of a node at a moment, milliseconds. */
 export function machineOf(node: Node, time: number): Machine {
   const { name, labels, creationTimestamp, deletionTimestamp } = node.metadata;
   const readyAt = timeOf(node, READY_AT_ANNOTATION);

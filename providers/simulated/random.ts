@@ -16,8 +16,8 @@ function mulberry32(state: number): number {
 }
 
 /**
- * A number in [0, 1) that depends on seed and key alone. Every question has a key of its own instead of its turn in one stream:
- * a cluster's fate does not change because another one was asked for before it.
+ * A number in [0, 1) that depends on seed and key alone. Each question has its own key instead of a turn in one stream,
+ * so that one cluster's results do not depend on others' requests.
  */
 export const draw = (seed: number, ...key: readonly (string | number)[]): number =>
   mulberry32(fnv1a(`${seed}/${key.join('/')}`));

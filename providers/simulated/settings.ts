@@ -8,7 +8,7 @@ const duration = z
   .refine((text) => parseDuration(text) !== undefined, { error: 'is no duration such as 45s, 5m or 1h30m' })
   .transform((text) => parseDuration(text)!);
 
-/** How long something takes: log-normal through two points that people measure; without p95 always p50. */
+/** A log-normal duration given by two percentiles; without p95 always p50. */
 const spread = z
   .strictObject({ p50: duration, p95: duration.optional() })
   .refine(({ p50, p95 }) => p95 === undefined || (p95 >= p50 && p50 > 0), {
@@ -22,51 +22,53 @@ const share = z.number().min(0).max(1);
 const WEEK_MS = 7 * 24 * 3_600_000;
 
 const simulationSchema = z.strictObject({
-  /** Another seed is another run; the same one is the same run again. */
+  /** Equal seeds give equal runs. */
   seed: z.int().min(0).max(Number.MAX_SAFE_INTEGER).default(0),
   machines: z
     .strictObject({
       /** From the request to the Ready node. */
       creation: spread.default({ p50: 0 }),
-      /** Share of requests that the cloud fails for no reason of its customer. */
+      /** Share of requests that fail at random. */
       failureRate: share.default(0),
     })
     .prefault({}),
   controlPlane: z
     .strictObject({
-      /** From asking for a cluster to an API server that serves. For rehearsals and where `run` is false: else it is real. */
+      /** From the request to a serving API server. Used in rehearsals and with `run: false`; otherwise real. */
       creation: spread.default({ p50: 0 }),
-      /** false: none is run at all, and nothing answers behind the kubeconfig. For scale tests: docs/tasks/scale-tests.md. */
+      /** false: no control plane runs, and the kubeconfig leads nowhere. For scale tests: docs/tasks/scale-tests.md. */
       run: z.boolean().default(true),
     })
     .prefault({}),
   capacity: z
     .strictObject({
-      /** Share of time that a machine type is sold out in a zone, each zone for itself. */
+      /** Share of time that a machine type is sold out in a zone, independently per zone. */
       depletionRate: share.default(0),
-      /** The same for spot machines. Absent: as depletionRate. */
+      /** The same for spot machines. Absent: depletionRate. */
       spotDepletionRate: share.optional(),
-      /** How long it stays as it is: time is cut into windows of this length. */
+      /** Length of the time windows in which availability is constant. */
       window: duration
         .refine((ms) => ms >= 1000 && ms <= WEEK_MS, { error: 'must be from 1s to 168h' })
         .default(1_800_000),
-      /** Sold out for good; a field that is absent means all. */
+      /** Permanently sold out; an absent field means all. */
       depleted: z
         .array(z.strictObject({ zone: z.string().min(1).optional(), machineType: z.string().min(1).optional() }))
         .max(1000)
         .default([]),
     })
     .prefault({}),
-  /** Requests for machines, of all clusters of the profile. Who is throttled waits, as the clouds' SDKs do. */
+  /**
+   * Rate limit for machine requests of all clusters of the profile. Throttled requests wait, as in the clouds' SDKs.
+   */
   throttling: z
     .strictObject({
       requestsPerSecond: z.number().positive().max(1e6),
       burst: z.int().min(1).max(1e6).default(1),
-      /** Who would wait longer is refused. Absent: nobody is. */
+      /** Requests that would wait longer are refused. Absent: none. */
       giveUpAfter: duration.optional(),
     })
     .optional(),
-  /** What all clusters of the profile may have together in one region. */
+  /** Limits for all clusters of the profile in one region. */
   quota: z
     .strictObject({
       nodes: z.int().min(0).optional(),
@@ -76,13 +78,16 @@ const simulationSchema = z.strictObject({
     .prefault({}),
   spot: z
     .strictObject({
-      /** How often a spot machine is taken away, per hour of its life; the time of it is exponentially distributed. */
+      /** Interruptions of a spot machine per hour, exponentially distributed. */
       interruptionsPerHour: z.number().min(0).max(3600).default(0),
     })
     .prefault({}),
 });
 
-/** How a simulated cloud behaves: `spec.providerConfig.simulation` of a profile with its defaults. Durations in milliseconds. */
+/**
+ * Behaviour of a simulated cloud: `spec.providerConfig.simulation` of a profile with defaults. Durations in
+ * milliseconds.
+ */
 export type Simulation = z.output<typeof simulationSchema>;
 
 const PATH = 'spec.providerConfig.simulation';
@@ -94,7 +99,7 @@ function described(issue: z.core.$ZodIssue): string {
   return `${path}: ${what}`;
 }
 
-/** By profile: deciders ask again and again about the same one. */
+/** Cache by profile: deciders ask repeatedly. */
 const known = new WeakMap<CloudProfile, { simulation: Simulation } | { problem: string }>();
 
 function read(profile: CloudProfile): { simulation: Simulation } | { problem: string } {
@@ -108,13 +113,16 @@ function read(profile: CloudProfile): { simulation: Simulation } | { problem: st
   return found;
 }
 
-/** What is wrong with the profile's simulation; undefined when nothing is. Pure. */
+/** Fault in the profile's simulation settings; undefined: none. Pure. */
 export function simulationProblem(profile: CloudProfile): string | undefined {
   const found = read(profile);
   return 'problem' in found ? found.problem : undefined;
 }
 
-/** The settings of the profile's simulation; without any, a cloud that gives everything at once. Throws a configuration problem. */
+/**
+ * Simulation settings of the profile; by default a cloud that grants everything at once. Throws a configuration
+ * problem.
+ */
 export function simulationOf(profile: CloudProfile): Simulation {
   const found = read(profile);
   if ('simulation' in found) return found.simulation;

@@ -12,7 +12,7 @@ import { simulationOf, simulationProblem } from './settings.ts';
 
 type Machines = Map<string, KeptMachine>;
 
-/** Clusters without control planes: `simulation.controlPlane.run: false`. @param now milliseconds since the epoch. */
+/** Clusters without control planes: `simulation.controlPlane.run: false`. @param now milliseconds since the epoch */
 export function clustersWithoutControlPlane(accounts: Accounts, now: () => number): ClustersWithoutControlPlane {
   return {
     configMapName: MACHINES_CONFIG_MAP,
@@ -43,13 +43,13 @@ export function clustersWithoutControlPlane(accounts: Accounts, now: () => numbe
   };
 }
 
-/** A dot is in no name of a pool's machines. */
+/** No machine name of a pool contains a dot. */
 const controlPlaneMachine = (number: number): string => `control-plane.${number}`;
 
 const isLost = ({ lostAt }: KeptMachine, time: number): boolean => lostAt !== undefined && Date.parse(lostAt) <= time;
 const isUp = ({ readyAt }: KeptMachine, time: number): boolean => Date.parse(readyAt) <= time;
 
-/** As with real machines, those that are not up go before the others, then the youngest. */
+/** Like real machines: those that are not up go first, then the youngest. */
 const firstToStay = (a: KeptMachine, b: KeptMachine, time: number): number =>
   Number(isUp(b, time)) - Number(isUp(a, time)) ||
   Date.parse(a.createdAt) - Date.parse(b.createdAt) ||
@@ -67,7 +67,7 @@ function newMember(ctx: ProviderContext, number: number, time: number): KeptMach
   return { number, createdAt: rfc3339(time), readyAt: rfc3339(time + takes) };
 }
 
-/** Adds the machines that the cloud gives to `kept`. @returns why it gives no more. */
+/** Adds granted machines to `kept`. @returns why the cloud grants no more */
 function grow(
   ctx: ProviderContext,
   pool: Pool,
