@@ -16,7 +16,7 @@ export const KEPT_DAYS = 7;
 const MOST_BYTES = 5_000_000_000;
 
 /** Version of the bucket settings, stored in a tag: after a change, ensure applies them again. */
-export const SETTINGS = '1';
+const SETTINGS = '1';
 
 /** Tag (at GCP: label) keys of a bucket for backups. */
 export const BACKUP_TAGS = {

@@ -29,7 +29,7 @@ export interface Patience {
 }
 
 /** Clock and randomness, replaced in tests. */
-export interface Circumstances {
+interface Circumstances {
   clock?: Clock;
   /** Milliseconds since 1970: Retry-After may be a date. */
   now?: () => number;

@@ -8,7 +8,7 @@ import type { Change, CloudContext, ManagedClusters } from './cloud.ts';
 import type { ProviderDNS } from './dns.ts';
 import type { Problem } from './problem.ts';
 
-export type { BackupBucket, BackupBuckets, BackupContent, BackupContext, BackupObject } from './backup.ts';
+export type { BackupBucket, BackupBuckets, BackupContent, BackupContext } from './backup.ts';
 export type { Problem };
 
 /** A desired group of equal machines. */
@@ -328,7 +328,7 @@ export type ClusterNetwork =
   | 'none';
 
 /** Repairs a running machine whose node is missing or not Ready. Missing machines are fine; nothing is awaited. */
-export interface MachineRepair {
+interface MachineRepair {
   /** Restarts the machine with its disks. */
   restart(ctx: ProviderContext, machine: Machine): Promise<void>;
 

@@ -12,16 +12,6 @@ import { PulumiRunner, type RunnerOptions } from './pulumi/runner.ts';
 import type { StackRunner } from './pulumi/stack-runner.ts';
 import { simulated } from './simulated/index.ts';
 
-export type {
-  Machine,
-  MachinePhase,
-  Pool,
-  Problem,
-  Provider,
-  ProviderContext,
-  Wanted,
-} from './contract.ts';
-
 /** Permissions that clusters need, by cloud. */
 export const PERMISSIONS = { aws: AWS_PERMISSIONS, gcp: GCP_PERMISSIONS, azure: AZURE_PERMISSIONS } as const;
 

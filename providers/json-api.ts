@@ -22,7 +22,7 @@ export interface Call {
  * Resolves with the answer's JSON; undefined for 404 if `absent` allows it, and for 202 and 204 without body. Throws
  * CoppiceErrors by the cloud's error.
  */
-export type JsonApi = <T>(call: Call, options?: { absent?: boolean }) => Promise<T | undefined>;
+type JsonApi = <T>(call: Call, options?: { absent?: boolean }) => Promise<T | undefined>;
 
 /** A client for APIs whose errors `classify` understands: bodies, or `HTTP 403` for an empty body. */
 export const jsonApi =

@@ -36,7 +36,7 @@ export const credentialsBindingFields = rules(
   },
 ).describe('What a binding binds.');
 /** Fields of a CredentialsBinding, which has no spec. */
-export type CredentialsBindingFields = z.output<typeof credentialsBindingFields>;
+type CredentialsBindingFields = z.output<typeof credentialsBindingFields>;
 
 const credentialsBindingStatus = z
   .object({

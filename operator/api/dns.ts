@@ -136,5 +136,3 @@ export const seedDNSSchema = z
     ingressDomain: text(253, 'Older form of ingress.domain.').optional(),
   })
   .describe('DNS of the seed.');
-/** DNS settings of a seed. */
-export type SeedDNS = z.output<typeof seedDNSSchema>;

@@ -1,5 +1,5 @@
 /** Meaning and advice of an error code. */
-export interface ErrorCodeInfo {
+interface ErrorCodeInfo {
   /** Whether a retry can succeed without a change by a person. For the delays see controllers/backoff.ts. */
   retryable: boolean;
   /** Typical text of the message. */

@@ -4,7 +4,7 @@ import type { KubeObject } from './meta.ts';
 const FLOWCONTROL = 'flowcontrol.apiserver.k8s.io/v1';
 
 /** Subject of a flow schema. */
-export type FlowSubject =
+type FlowSubject =
   | { kind: 'User'; user: { name: string } }
   | { kind: 'Group'; group: { name: string } }
   | { kind: 'ServiceAccount'; serviceAccount: { name: string; namespace: string } };

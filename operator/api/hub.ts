@@ -18,7 +18,7 @@ import {
 } from './schema.ts';
 
 /** Types of hubs, with the spec field for settings of that type. */
-export const HUB_TYPES = {
+const HUB_TYPES = {
   ClusterProfile: 'clusterProfile',
   ArgoCD: 'argoCD',
   Flux: 'flux',

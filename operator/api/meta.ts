@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { count, describe, list, text } from './schema.ts';
 
 /** Reference to an owner in the same namespace, or to a cluster-scoped owner. */
-export interface OwnerReference {
+interface OwnerReference {
   apiVersion: string;
   kind: string;
   name: string;

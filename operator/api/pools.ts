@@ -7,7 +7,7 @@ import type { WorkerCluster } from './workercluster.ts';
 export const DEFAULT_POOL = 'default';
 
 /** Who decides the size of a pool between minimum and maximum. */
-export type Autoscale = 'Coppice' | 'Cloud' | 'None';
+type Autoscale = 'Coppice' | 'Cloud' | 'None';
 
 /** A pool with all defaults filled in; machineType stays undefined when no default exists. */
 export interface NormalPool {

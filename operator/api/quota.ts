@@ -69,7 +69,7 @@ export const quotaSpec = rules(
 /** Spec of a Quota. */
 export type QuotaSpec = z.output<typeof quotaSpec>;
 
-export const quotaStatus = z
+const quotaStatus = z
   .object({
     ...commonStatus,
     used: amounts(

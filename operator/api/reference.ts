@@ -105,7 +105,7 @@ const actedNote = ({ kind }: KindDefinition): string =>
     : 'The operator acts on all of these fields, but those that say otherwise.';
 
 /** A kind with the schema of its spec. */
-export interface KindSpec {
+interface KindSpec {
   readonly definition: KindDefinition;
   readonly spec: Schema;
 }

@@ -236,7 +236,7 @@ export function fixedOnceSet(...path: string[]): Rule {
 }
 
 /** A column of `kubectl get`. Priority 1 appears with `-o wide` only. */
-export interface PrinterColumn {
+interface PrinterColumn {
   name: string;
   type: 'string' | 'integer' | 'date' | 'boolean';
   jsonPath: string;

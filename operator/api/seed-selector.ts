@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import { labelSelectorSchema } from './label-selector.ts';
 import { list, name } from './schema.ts';
 
@@ -14,5 +13,3 @@ export const seedSelectorSchema = labelSelectorSchema(DESCRIPTION)
     ).optional(),
   })
   .describe(DESCRIPTION);
-/** Selects the seeds that may host a control plane. */
-export type SeedSelector = z.output<typeof seedSelectorSchema>;

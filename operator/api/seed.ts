@@ -183,7 +183,7 @@ export type SeedSpec = z.output<typeof seedSpec>;
 const quantities = (description: string) =>
   z.record(z.string(), intOrString('An amount.')).meta({ description, maxProperties: 64 });
 
-export const seedStatus = z
+const seedStatus = z
   .object({
     ...commonStatus,
     kubernetesVersion: text(64, 'Kubernetes version of the seed.').optional(),

@@ -79,7 +79,7 @@ export const workloadIdentitySpec = z
   })
   .describe('Who is to be known to which cloud.');
 /** Spec of a WorkloadIdentity. */
-export type WorkloadIdentitySpec = z.output<typeof workloadIdentitySpec>;
+type WorkloadIdentitySpec = z.output<typeof workloadIdentitySpec>;
 
 const workloadIdentityStatus = z
   .object({

@@ -45,7 +45,7 @@ export interface Ignored {
 /** Pods of lower priority buy no node; same as Cluster Autoscaler's expendable-pods-priority-cutoff. */
 const LEAST_PRIORITY = -10;
 
-export interface DemandOptions {
+interface DemandOptions {
   /**
    * Whether the node that a pod is nominated for exists and will take it: Kubernetes keeps nominations of deleted
    * nodes.

@@ -38,7 +38,7 @@ export interface OfferAvailability {
 }
 
 /** How a pool is divided. */
-export interface Allocation {
+interface Allocation {
   readonly parts: readonly PoolPart[];
   /** Nodes for which nothing is left that the pool may have: they go on being asked for where they were last. */
   readonly lacking: number;
@@ -59,7 +59,7 @@ export function partName(
 }
 
 /** The part of a pool that was asked for under this name, if it may still be had: people may have taken it off the list. Pure. */
-export function partOf(wish: PoolWish, held: HeldPart): HeldPart | undefined {
+function partOf(wish: PoolWish, held: HeldPart): HeldPart | undefined {
   const preferred = wish.machineTypes[0]!;
   if (held.name === wish.name) return { ...held, machineType: preferred, zones: wish.zones };
   if (!wish.machineTypes.includes(held.machineType) || !held.zones.every((zone) => wish.zones.includes(zone)))
@@ -121,7 +121,7 @@ export function bestOffer(wish: Pick<PoolWish, 'machineTypes' | 'zones'>, market
 }
 
 /** What of a market decides what the next node is of. */
-export type Market = Pick<OfferAvailability, 'isDepleted' | 'wasInterrupted'>;
+type Market = Pick<OfferAvailability, 'isDepleted' | 'wasInterrupted'>;
 
 /** Whether machines were taken away in all of the zones that are left: where one is not hit the cloud finds it by itself. Pure. */
 export const isInterrupted = ({ machineType, zones }: Machines, { wasInterrupted }: Pick<Market, 'wasInterrupted'>) =>

@@ -83,7 +83,7 @@ const machines = ({ machineType, zones }: Pick<PoolPart, 'machineType' | 'zones'
   zones.length > 0 ? `${machineType} in ${zones.join(', ')}` : machineType;
 
 /** One try in words. */
-export function tried({ machineType, zones, spot, region, profile, at, until }: Try): string {
+function tried({ machineType, zones, spot, region, profile, at, until }: Try): string {
   const where = zones.length > 0 ? zones.join(', ') : region;
   const again = `tried at ${rfc3339(new Date(at))}, not again before ${rfc3339(new Date(until))}`;
   return `${spot ? 'spot ' : ''}${machineType} in ${where} of ${profile} (${again})`;

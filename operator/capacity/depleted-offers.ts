@@ -21,16 +21,16 @@ const MOST_OFFERS = 1_000;
 const MOST_TAKEN = 20_000;
 
 /** A try as whoever made it tells it. */
-export type ToldTry = Omit<Try, 'at' | 'until' | 'over'>;
+type ToldTry = Omit<Try, 'at' | 'until' | 'over'>;
 
 /** Who decides something: the metadata of a cluster, or of what makes clusters in its namespace. */
-export interface Decider {
+interface Decider {
   readonly namespace?: string | undefined;
   readonly uid?: string | undefined;
 }
 
 /** What nodes say of spot machines. */
-export interface ToldByNodes {
+interface ToldByNodes {
   /** Of their cluster. */
   readonly namespace: string | undefined;
   /** UIDs of the nodes, each of which is news once, however long it stays. Absent: this is news. */

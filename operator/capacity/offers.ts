@@ -49,11 +49,11 @@ export const countingIn = (depleted: readonly DepletedOffer[], namespace: string
   depleted.filter((known) => known.namespace === undefined || known.namespace === namespace);
 
 /** Whether an offer had nothing a short while ago. Pure. */
-export const isDepleted = ({ depleted }: Pick<KnownCapacity, 'depleted'>, offer: Offer, now: Date): boolean =>
+const isDepleted = ({ depleted }: Pick<KnownCapacity, 'depleted'>, offer: Offer, now: Date): boolean =>
   depleted.some((known) => !known.interrupted && known.until > +now && sameOffer(known, offer));
 
 /** Whether its cloud took a spot machine of an offer away a short while ago. Pure. */
-export const wasInterrupted = ({ depleted }: Pick<KnownCapacity, 'depleted'>, offer: Offer, now: Date): boolean =>
+const wasInterrupted = ({ depleted }: Pick<KnownCapacity, 'depleted'>, offer: Offer, now: Date): boolean =>
   depleted.some((known) => known.interrupted === true && known.until > +now && sameOffer(known, offer));
 
 /** What is known of machines of one kind in a place. Pure. */

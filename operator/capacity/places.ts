@@ -10,7 +10,7 @@ export interface MadeIn {
 }
 
 /** How many places a cluster may be made in: its own, and what it falls back to. */
-export const placesOf = ({ spec }: WorkerCluster): number => 1 + (spec.fallback?.length ?? 0);
+const placesOf = ({ spec }: WorkerCluster): number => 1 + (spec.fallback?.length ?? 0);
 
 /** Names of the CloudProfiles of all places of a cluster, its own first. */
 export const profileNamesOf = (cluster: WorkerCluster): string[] => [

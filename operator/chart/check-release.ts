@@ -5,7 +5,7 @@ import { LEASES, type Lease } from '../kube/resources.ts';
 const PATIENCE_MS = 10_000;
 
 /** What `helm test` asks of an installed release. */
-export interface ReleaseCheck {
+interface ReleaseCheck {
   /** Of the operator's Service, without a path. */
   url: string;
   /** Of the operator's Lease. */

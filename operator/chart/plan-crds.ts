@@ -2,7 +2,7 @@ import { ANNOTATIONS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
 
 /** What is done with one CRD. `problem`: nothing is done with any, and somebody has to act. */
-export type CrdStep =
+type CrdStep =
   | { do: 'create'; object: KubeObject }
   | { do: 'replace'; object: KubeObject }
   | { do: 'keep'; name: string; because: string }

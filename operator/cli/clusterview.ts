@@ -132,7 +132,7 @@ function readyCell(status: Condition['status']): Cell {
   return { text: status, tone: READY_TONE[status] };
 }
 
-export interface Columns {
+interface Columns {
   header: string[];
   row: (object: KubeObject, now: number) => (Cell | string)[];
 }

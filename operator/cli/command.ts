@@ -14,7 +14,7 @@ export interface OptionSpec {
   summary: string;
 }
 
-export interface PositionalSpec {
+interface PositionalSpec {
   name: string;
   required?: boolean;
   repeatable?: boolean;

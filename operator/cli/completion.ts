@@ -1,7 +1,7 @@
 import type { CommandSpec, OptionSpec } from './command.ts';
 import { CLI_KINDS, type CliKind, kindOf, kindWords, WORKER_CLUSTER } from './kinds.ts';
 
-export type Wanted =
+type Wanted =
   | { what: 'words'; words: string[] }
   | { what: 'names'; kind: CliKind; words: string[] }
   | { what: 'namespaces' }

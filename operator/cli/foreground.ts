@@ -6,7 +6,7 @@ import { quote } from './invocation.ts';
 import { formatAge } from './render/age.ts';
 
 /** Commands for what comes next, as the person who called this one would type them. */
-export interface NextCommands {
+interface NextCommands {
   /** Goes on with the garden that was stopped. */
   again: string;
   /** How coppice is called. */

@@ -9,7 +9,7 @@ import { howToCallCoppice } from './invocation.ts';
 import { WORKER_CLUSTER } from './kinds.ts';
 
 /** What the garden that is brought up can host. `simulated`: control planes, and nodes that are simulated. */
-export interface Hosting {
+interface Hosting {
   kind: 'all' | 'simulated' | 'nothing';
   /** Why not all. */
   why: string;

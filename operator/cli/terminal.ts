@@ -32,7 +32,7 @@ interface Output {
   write(text: string): unknown;
 }
 
-export interface TerminalOptions {
+interface TerminalOptions {
   out: Output;
   err: Output;
   env: Record<string, string | undefined>;

@@ -36,7 +36,7 @@ const FRAME_MS = 120;
 const ASK_MS = 300;
 const SILENT = 'its API server does not answer yet';
 
-export interface ClusterProgress {
+interface ClusterProgress {
   name: string;
   goal: Goal;
   cluster: WorkerCluster | undefined;

@@ -72,7 +72,7 @@ function soundPod(pod: Pod): Pod {
 }
 
 /** What whoever opens a connection is told. */
-export interface AttachedNews {
+interface AttachedNews {
   /** A node or pod has changed. */
   changed(): void;
   /** The API server stopped answering, or answers again. */

@@ -8,7 +8,7 @@ const SOON_MS = 1_000;
 /** Longest time between two questions once it is sure. */
 const LATER_MS = 15_000;
 
-export interface ConnectionHealthOptions {
+interface ConnectionHealthOptions {
   /** Whether the API server answers now; must end by itself, and never reject. */
   readonly ask: () => Promise<boolean>;
   /** Called when the server stops answering, and when it answers again. */

@@ -5,7 +5,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { SECRETS, type Secret } from '../kube/resources.ts';
 
 /** Whose API server a kubeconfig leads to. */
-export interface KubeconfigOwner {
+interface KubeconfigOwner {
   readonly kind: 'Shoot' | 'WorkerCluster';
   readonly name: string;
   readonly namespace: string;

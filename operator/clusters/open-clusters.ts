@@ -3,7 +3,7 @@ import type { Node, Pod } from '../kube/resources.ts';
 import type { ChangeEvent } from '../kube/store.ts';
 
 /** Objects of a cluster that are followed. */
-export interface Watched<T> {
+interface Watched<T> {
   list(): T[];
   /** Calls the handler for each object that is there, and after each change; returns how to end that. Absent: no news come. */
   onChange?(handler: (event: ChangeEvent<T>) => void): () => void;

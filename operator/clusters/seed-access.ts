@@ -30,7 +30,7 @@ import type { Resolve } from './host-addresses.ts';
 import { SeedAddresses } from './seed-addresses.ts';
 
 /** The shoot (`namespace/name` in the garden) that an object in a seed belongs to, by its labels. */
-export function shootOf(object: KubeObject): string | undefined {
+function shootOf(object: KubeObject): string | undefined {
   const labels = object.metadata.labels;
   const name = labels?.[LABELS.shoot];
   const namespace = labels?.[LABELS.shootNamespace];

@@ -25,7 +25,7 @@ export function noteInterrupted(
 }
 
 /** Spot machines of one offer that a cloud takes away. */
-export interface Interrupted {
+interface Interrupted {
   readonly offer: Offer;
   /** UIDs of their nodes. */
   readonly taken: readonly string[];

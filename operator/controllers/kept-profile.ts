@@ -6,7 +6,7 @@ import { profileNameOf, type WorkerCluster } from '../api/workercluster.ts';
 import type { ManagedFacts } from './managed/facts.ts';
 
 /** What a cluster was granted of a profile. */
-export interface InUse {
+interface InUse {
   readonly versions: readonly string[];
   readonly region: string | undefined;
   readonly zones: readonly string[];

@@ -17,7 +17,7 @@ interface AskedPool {
 }
 
 /** What was asked of a place that had no machines left for it. */
-export interface Refused {
+interface Refused {
   readonly recordEvent: RecordEvent;
   readonly cluster: WorkerCluster;
   readonly profile: CloudProfile;

@@ -5,7 +5,7 @@ import { LAST_APPLIED } from '../kube/informer.ts';
 /** Who fills in spec.dataPlaneNodes: nobody's wish. */
 export const DEFAULTER = 'coppice-scale-default';
 
-export interface Owned {
+interface Owned {
   manager?: string;
   operation?: string;
   subresource?: string;

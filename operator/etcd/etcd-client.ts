@@ -23,17 +23,17 @@ export interface EtcdMember {
 }
 
 /** Certificate of a client of the shoot's etcd, and the authority of its members; all PEM. */
-export interface EtcdCredentials {
+interface EtcdCredentials {
   ca: string;
   cert: string;
   key: string;
 }
 
 /** Opens a stream of bytes to where a member listens, in place of a plain connection. */
-export type Dial = (host: string, port: number) => Promise<Duplex>;
+type Dial = (host: string, port: number) => Promise<Duplex>;
 
 /** How members are reached. */
-export interface EtcdWay {
+interface EtcdWay {
   dial?: Dial | undefined;
   /** Where members have their JSON gateway apart from what they serve API servers; those that began before they had are asked at their URL. */
   gatewayPort?: number | undefined;

@@ -20,7 +20,7 @@ export interface Task {
   run(signal: AbortSignal, acts?: () => void): Promise<void>;
 }
 
-export interface TaskFailure {
+interface TaskFailure {
   readonly taskID: string;
   readonly error: unknown;
 }
@@ -55,14 +55,14 @@ export class TaskDurations {
   }
 }
 
-export class TaskTimeout extends Error {
+class TaskTimeout extends Error {
   override readonly name = 'TaskTimeout';
   constructor(title: string, timeoutMs: number) {
     super(`${title}: not done after ${Math.round(timeoutMs / 1000)} s`);
   }
 }
 
-export interface RunOptions {
+interface RunOptions {
   readonly signal?: AbortSignal;
   readonly durations?: TaskDurations;
   readonly now?: () => number;

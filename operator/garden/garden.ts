@@ -25,8 +25,6 @@ import { isHeldHere, takeHold } from './state/holder.ts';
 import { StateDirectory } from './state/state.ts';
 import { isLocked, withLock } from './toolchain/lock.ts';
 
-export type { GardenProgress } from './state/garden-progress.ts';
-
 const DAEMON = fileURLToPath(new URL('./daemon/daemon.ts', import.meta.url));
 /** It works while the garden starts, and hardly ever after: what V8 would keep from then is 13 MiB (docs/seen/benchmarks.md). */
 const YOUNG_GENERATION = '--max-semi-space-size=1';
@@ -48,7 +46,7 @@ const LEAST_ROOM_MIB = 64;
 const PASSED =
   /^(PATH|HOME|LANG|TZ|USER|GO.*|(HTTPS?|NO|ALL)_PROXY|(https?|no|all)_proxy|COPPICE_.*|NODE_COMPILE_CACHE|NODE_EXTRA_CA_CERTS|SSL_CERT_.*|DOCKER_CONFIG|REGISTRY_AUTH_FILE|XDG_RUNTIME_DIR|DEBIAN_FRONTEND)$/;
 
-export interface GardenInfo {
+interface GardenInfo {
   id: string;
   /** e.g. `https://127.0.0.1:21000`. */
   server: string;
@@ -118,7 +116,7 @@ interface EnsuredDaemon {
   daemonFailure?: () => string | undefined;
 }
 
-export interface GardenOptions {
+interface GardenOptions {
   /** Default $COPPICE_HOME or ~/.coppice. */
   home?: string;
   /** File of a cluster to use as the seed. */

@@ -317,7 +317,7 @@ const isFinished = ({ status }: Workload): boolean =>
   status?.conditions?.some(({ type, status: is }) => type === 'Finished' && is === 'True') ?? false;
 
 /** Jobs, and the cluster that has taken each: to which clusters a job is offered places it nowhere. Pure. */
-export const placedIn = (workloads: readonly Workload[]): PlacedSource[] =>
+const placedIn = (workloads: readonly Workload[]): PlacedSource[] =>
   workloads.flatMap((one): PlacedSource[] => {
     const { clusterName } = one.status ?? {};
     if (!clusterName || isFinished(one)) return [];

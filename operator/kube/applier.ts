@@ -16,7 +16,7 @@ export interface Known {
   /** Resource version up to which the cache has followed. Absent: no cache; `live` was read just now. */
   readonly seen?: string | undefined;
 }
-export type Lookup = (object: KubeObject) => Known;
+type Lookup = (object: KubeObject) => Known;
 
 /** The informer's copy of an object. */
 export const knownBy = (cache: Informer<any> | undefined, object: KubeObject): Known => ({

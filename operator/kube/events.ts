@@ -4,7 +4,7 @@ import { isNotFound, KubeApiError } from './errors.ts';
 import { type Log, silent } from './log.ts';
 import { EVENTS, type KubeObject } from './resources.ts';
 
-export interface EventRecorderOptions {
+interface EventRecorderOptions {
   client: KubeClient;
   /** The component in the event's source, as `kubectl describe` shows it. */
   component: string;
@@ -17,7 +17,7 @@ export interface EventRecorderOptions {
 }
 
 /** The object that an event is about. */
-export type Regarding = Pick<KubeObject, 'apiVersion' | 'kind'> & {
+type Regarding = Pick<KubeObject, 'apiVersion' | 'kind'> & {
   metadata: { name?: string | undefined; namespace?: string | undefined; uid?: string | undefined };
 };
 

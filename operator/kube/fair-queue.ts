@@ -8,7 +8,7 @@ export interface Ticket {
   exclusive: string;
 }
 
-export interface Limits {
+interface Limits {
   total: number;
   perGroup: number;
 }

@@ -3,7 +3,7 @@ import type { Log } from './log.ts';
 import { hasEnded } from './pods.ts';
 import { PODS, type Pod } from './resources.ts';
 
-export interface GonePodsOptions {
+interface GonePodsOptions {
   client: KubeClient;
   /** Namespace of the pods. */
   namespace: string;

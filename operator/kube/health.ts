@@ -5,7 +5,7 @@ import type { Registry } from './metrics.ts';
 /** Result of a health check: true is healthy; false, a text (the reason) or a rejection is unhealthy. */
 export type Check = () => boolean | string | Promise<boolean | string>;
 
-export interface HealthOptions {
+interface HealthOptions {
   /** 0: any free port. */
   port: number;
   /** Default 127.0.0.1. */

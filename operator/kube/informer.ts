@@ -11,7 +11,7 @@ import { type TenantStep, tenantSteps } from './tenant-steps.ts';
 
 export type { ChangeEvent } from './store.ts';
 
-export interface InformerOptions<T extends KubeObject> extends ListOptions {
+interface InformerOptions<T extends KubeObject> extends ListOptions {
   /**
    * Shrinks objects before they are cached; may change and return its argument. managedFields are passed to it and are
    * not cached.
@@ -30,7 +30,7 @@ export interface InformerOptions<T extends KubeObject> extends ListOptions {
   failed?: (error: unknown) => void;
 }
 
-export interface WaitOptions {
+interface WaitOptions {
   timeoutMs: number;
   signal?: AbortSignal | undefined;
   /** Awaited state for the error, such as "shoot garden/a to be Ready". A function is called on timeout. */

@@ -28,7 +28,7 @@ export interface Connection extends TlsMaterial {
 }
 
 /** User that requests impersonate (headers Impersonate-*). */
-export interface Impersonation {
+interface Impersonation {
   user: string;
   uid?: string | undefined;
   groups?: string[] | undefined;

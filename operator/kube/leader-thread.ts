@@ -18,7 +18,7 @@ const TIMING: LeaderTiming = {
 const HEARTBEAT_MS = 1_000;
 
 /** Options of leadership. For the fields of the Lease see LeaderThreadData. */
-export interface LeaderThreadOptions extends Omit<LeaderThreadData, 'clock' | 'timing'> {
+interface LeaderThreadOptions extends Omit<LeaderThreadData, 'clock' | 'timing'> {
   /** Milliseconds. Absent: TIMING. */
   readonly timing?: Partial<LeaderTiming>;
   readonly log: Log;

@@ -6,9 +6,9 @@ import PromGaugeClass from 'prom-client/lib/gauge.js';
 import PromHistogramClass from 'prom-client/lib/histogram.js';
 import PromRegistry from 'prom-client/lib/registry.js';
 
-export type Counter<Label extends string = never> = PromCounter<Label>;
-export type Gauge<Label extends string = never> = PromGauge<Label>;
-export type Histogram<Label extends string = never> = PromHistogram<Label>;
+type Counter<Label extends string = never> = PromCounter<Label>;
+type Gauge<Label extends string = never> = PromGauge<Label>;
+type Histogram<Label extends string = never> = PromHistogram<Label>;
 
 const SECONDS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 

@@ -20,7 +20,7 @@ export interface IngressRule {
   ports?: NetworkPolicyPort[];
 }
 
-export interface EgressRule {
+interface EgressRule {
   to?: NetworkPolicyPeer[];
   ports?: NetworkPolicyPort[];
 }

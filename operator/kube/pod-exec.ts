@@ -3,7 +3,7 @@ import type { V1Status } from '@kubernetes/client-node';
 import { keepAlive, streamsBy } from './pod-streams.ts';
 
 /** Container in which a command runs. */
-export interface ExecTarget {
+interface ExecTarget {
   namespace: string;
   pod: string;
   container: string;

@@ -7,7 +7,7 @@ import type { ListOptions } from './requests/list-pages.ts';
 import type { WatchEvent } from './requests/watch.ts';
 import { compareResourceVersions, type KubeObject, type Resource } from './resources.ts';
 
-export interface ReflectorTarget<T> {
+interface ReflectorTarget<T> {
   /** Trims an object as it arrives, so that few are in memory whole. May throw. Absent: no trimming. */
   keep?(object: T): T;
   /** Replaces the whole state with the objects at a resource version. */
@@ -19,7 +19,7 @@ export interface ReflectorTarget<T> {
   heard?(): void;
 }
 
-export interface ReflectorOptions extends ListOptions {
+interface ReflectorOptions extends ListOptions {
   log: Log;
   /** First and longest back-off; default 100 ms and 10 s. */
   baseDelayMs?: number;

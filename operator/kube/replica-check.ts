@@ -4,7 +4,7 @@ import { isNotFound, KubeApiError } from './errors.ts';
 import type { Check } from './health.ts';
 import { pathOf, type Resource } from './resources.ts';
 
-export interface ReplicaCheckOptions {
+interface ReplicaCheckOptions {
   client: KubeClient;
   /** Kinds that must exist and that this program must be allowed to list. */
   kinds: readonly Resource[];

@@ -26,13 +26,13 @@ export const PODS = define('', 'v1', 'Pod', 'pods', true);
 export const SECRETS = define('', 'v1', 'Secret', 'secrets', true);
 export const CONFIGMAPS = define('', 'v1', 'ConfigMap', 'configmaps', true);
 export const SERVICES = define('', 'v1', 'Service', 'services', true);
-export const ENDPOINTS = define('', 'v1', 'Endpoints', 'endpoints', true);
+define('', 'v1', 'Endpoints', 'endpoints', true);
 export const EVENTS = define('', 'v1', 'Event', 'events', true);
 export const PVCS = define('', 'v1', 'PersistentVolumeClaim', 'persistentvolumeclaims', true);
 export const PVS = define('', 'v1', 'PersistentVolume', 'persistentvolumes', false);
 export const SERVICEACCOUNTS = define('', 'v1', 'ServiceAccount', 'serviceaccounts', true);
 export const RESOURCEQUOTAS = define('', 'v1', 'ResourceQuota', 'resourcequotas', true);
-export const LIMITRANGES = define('', 'v1', 'LimitRange', 'limitranges', true);
+define('', 'v1', 'LimitRange', 'limitranges', true);
 
 export const DEPLOYMENTS = define('apps', 'v1', 'Deployment', 'deployments', true);
 export const REPLICASETS = define('apps', 'v1', 'ReplicaSet', 'replicasets', true);
@@ -41,13 +41,7 @@ export const DAEMONSETS = define('apps', 'v1', 'DaemonSet', 'daemonsets', true);
 export const JOBS = define('batch', 'v1', 'Job', 'jobs', true);
 export const PDBS = define('policy', 'v1', 'PodDisruptionBudget', 'poddisruptionbudgets', true);
 export const FLOWSCHEMAS = define('flowcontrol.apiserver.k8s.io', 'v1', 'FlowSchema', 'flowschemas', false);
-export const PRIORITYLEVELS = define(
-  'flowcontrol.apiserver.k8s.io',
-  'v1',
-  'PriorityLevelConfiguration',
-  'prioritylevelconfigurations',
-  false,
-);
+define('flowcontrol.apiserver.k8s.io', 'v1', 'PriorityLevelConfiguration', 'prioritylevelconfigurations', false);
 export const LEASES = define('coordination.k8s.io', 'v1', 'Lease', 'leases', true);
 export const ENDPOINTSLICES = define('discovery.k8s.io', 'v1', 'EndpointSlice', 'endpointslices', true);
 export const CSRS = define(
@@ -81,20 +75,8 @@ export const CRDS = define(
 export const APISERVICES = define('apiregistration.k8s.io', 'v1', 'APIService', 'apiservices', false);
 
 const ADMISSION = 'admissionregistration.k8s.io';
-export const ADMISSIONPOLICIES = define(
-  ADMISSION,
-  'v1',
-  'ValidatingAdmissionPolicy',
-  'validatingadmissionpolicies',
-  false,
-);
-export const ADMISSIONPOLICYBINDINGS = define(
-  ADMISSION,
-  'v1',
-  'ValidatingAdmissionPolicyBinding',
-  'validatingadmissionpolicybindings',
-  false,
-);
+define(ADMISSION, 'v1', 'ValidatingAdmissionPolicy', 'validatingadmissionpolicies', false);
+define(ADMISSION, 'v1', 'ValidatingAdmissionPolicyBinding', 'validatingadmissionpolicybindings', false);
 
 export const WORKERCLUSTERS = define(GROUP, VERSION, 'WorkerCluster', 'workerclusters', true);
 export const SHOOTS = define(GROUP, VERSION, 'Shoot', 'shoots', true);
@@ -108,7 +90,7 @@ export const MEMBERSHIPS = define(GROUP, ALPHA_VERSION, 'Membership', 'membershi
 export const BURSTPOLICIES = define(GROUP, ALPHA_VERSION, 'BurstPolicy', 'burstpolicies', true);
 
 /** `v1` or `group/version`, as in an object's apiVersion. */
-export function apiVersionOf(resource: Resource): string {
+function apiVersionOf(resource: Resource): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }
 
@@ -182,7 +164,7 @@ export interface ContainerResources {
   limits?: Record<string, string>;
 }
 
-export interface ContainerStatus {
+interface ContainerStatus {
   name: string;
   ready: boolean;
   started?: boolean;
@@ -348,11 +330,6 @@ export interface PersistentVolume extends KubeObject {
     [field: string]: any;
   };
   status?: { phase?: string; [field: string]: any };
-}
-
-export interface PodDisruptionBudget extends KubeObject {
-  spec: { minAvailable?: number | string; maxUnavailable?: number | string; [field: string]: any };
-  status?: { disruptionsAllowed?: number; currentHealthy?: number; desiredHealthy?: number; [field: string]: any };
 }
 
 /** Whether the built-in condition of this type has status True. */

@@ -3,7 +3,7 @@ import { memberName } from '../hubs/member-name.ts';
 
 /** What ranges are of. */
 export const KINDS = ['pods', 'services'] as const;
-export type RangeKind = (typeof KINDS)[number];
+type RangeKind = (typeof KINDS)[number];
 
 /** What one cluster has in a mesh, for as long as it lives. */
 export interface MeshEntry {

@@ -41,7 +41,7 @@ type Cache = Pick<Informer<Secret>, 'list' | 'absorb' | 'waitFor'>;
 type Client = Pick<KubeClient, 'getOrUndefined' | 'create' | 'apply'>;
 
 /** Who in the garden is there, and what it has: asked when a range is given, not before. */
-export interface Surroundings {
+interface Surroundings {
   /** What is in use outside of the mesh; `isKnown`: by `namespace/name`, whether some mesh has a place for the cluster. */
   taken(mesh: string, isKnown: (key: string) => boolean): Promise<Taken>;
   /** Whether something is left of the cluster with this UID. */

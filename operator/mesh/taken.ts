@@ -8,7 +8,7 @@ import { keyOf } from '../kube/resources.ts';
 import type { Taken } from './allocate.ts';
 
 /** Everything in the garden that has ranges. */
-export interface Occupants {
+interface Occupants {
   readonly clusters: readonly WorkerCluster[];
   readonly shoots: readonly Shoot[];
   readonly seeds: readonly Seed[];

@@ -4,7 +4,7 @@ import { distinguishedName, ECDSA_WITH_SHA256, pem } from './certificates.ts';
 import { bitString, element, integer, oid, sequence } from './der.ts';
 
 /** A certificate request (PKCS#10, PEM) with the private key that it was signed by (PKCS#8, PEM, EC P-256). */
-export interface RequestedKey {
+interface RequestedKey {
   readonly request: string;
   readonly key: string;
 }

@@ -1,7 +1,7 @@
 import { dump } from 'js-yaml';
 
 /** What a kubeconfig with one cluster, one user and one context (and others, by other ways to the same) says. `ca`, `cert`, `key` are PEM. */
-export interface KubeconfigParameters {
+interface KubeconfigParameters {
   server: string;
   ca: string;
   cert?: string;

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 
 /** A key of Secrets in etcd. Without `secret` (base64, 32 bytes) it stands for none: Secrets as they are. */
-export interface EncryptionKey {
+interface EncryptionKey {
   readonly name: string;
   readonly secret?: string;
 }
 
 /** A key that nothing is written with any more. */
-export interface EarlierKey extends EncryptionKey {
+interface EarlierKey extends EncryptionKey {
   /** RFC 3339: when the last Secret was written anew. Absent: some may need it still. */
   readonly retiredAt?: string;
 }

@@ -19,7 +19,7 @@ export interface PlacementInput {
 }
 
 /** Keeps seeds that may host the shoot. */
-export interface Filter {
+interface Filter {
   name: string;
   /** Why the seed cannot host the shoot, as the end of "<seed> ..."; undefined if it can. */
   against(seed: Seed, input: PlacementInput): string | undefined;

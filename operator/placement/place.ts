@@ -5,7 +5,7 @@ import { SCORES } from './scores.ts';
 export type { PlacementInput } from './filters.ts';
 
 /** What one filter did. */
-export interface PlacementStep {
+interface PlacementStep {
   filter: string;
   /** Seeds left after it. */
   left: number;
@@ -16,7 +16,7 @@ export interface PlacementStep {
  * A seed and why it is the one, or every reason why there is none. `steps` tells filters that dropped something, `unready` seeds that could
  * host the shoot, were they Ready.
  */
-export type Placement =
+type Placement =
   | { seed: string; why: string; steps: PlacementStep[] }
   | { seed?: undefined; reasons: string[]; unready: readonly Seed[]; steps: PlacementStep[] };
 

@@ -2,7 +2,7 @@ import type { Seed } from '../api/seed.ts';
 import { type PlacementInput, shootLimit, shootsOn } from './filters.ts';
 
 /** Ranks the seeds that passed the filters. */
-export interface Score {
+interface Score {
   name: string;
   /** Smaller is better. */
   of(seed: Seed, input: PlacementInput): number;

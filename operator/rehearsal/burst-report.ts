@@ -18,7 +18,7 @@ export interface Waits {
 }
 
 /** What bought clusters were paid for, in millionths, by each moment; what billing steps add is in none. */
-export interface PaidFor {
+interface PaidFor {
   /** Control planes of clusters that took work. */
   readonly controlPlanes: Micros;
   /** Clusters that waited, with their control planes. */

@@ -1,5 +1,5 @@
 /** Something that happens at a moment of the virtual clock. @typeParam Done what it gives: a promise where it is waited for */
-export interface Event<Done = void> {
+interface Event<Done = void> {
   /** Milliseconds. */
   readonly at: number;
   /** Whether it has not become pointless meanwhile (its machine is gone, its cluster deleted). */

@@ -19,9 +19,6 @@ function growingPools({ object, manifest, profile, decided }: ClusterState): Des
   return desiredSizes({ cluster: object, profile, decided }).filter((pool) => isCoppices(pool) && own.has(pool.name));
 }
 
-/** Whether the next node of a pool would be of machines that its cloud took away a moment ago: others grow first. */
-export const isLast = (...of: Parameters<typeof nextOffer>): boolean => nextOffer(...of).isTaken;
-
 /** What the next node of a pool would be; and whether its cloud took such machines away a moment ago. */
 function nextOffer(
   simulation: Simulation,
@@ -66,7 +63,7 @@ export function poolsSeen(simulation: Simulation, state: ClusterState): PoolSeen
 }
 
 /** Ready nodes of a pool, whichever machine type it had to take. */
-export const readyOf = ({ pools, wanted }: ClusterState, { name }: Pick<DesiredPool, 'name'>): number =>
+const readyOf = ({ pools, wanted }: ClusterState, { name }: Pick<DesiredPool, 'name'>): number =>
   [...pools.values()]
     .filter((pool) => {
       const its = wanted.find((one) => one.name === pool.name);

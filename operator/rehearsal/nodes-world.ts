@@ -18,7 +18,7 @@ import { type ClusterState, dateOf, type Simulation, storeSize } from './state.t
 import { mayGoTo } from './work-model.ts';
 
 /** Counts what was done. */
-export interface ActCount {
+interface ActCount {
   count: number;
 }
 

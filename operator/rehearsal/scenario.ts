@@ -29,7 +29,7 @@ export interface Scenario {
 }
 
 /** An object, and where it was read. */
-export interface Manifest {
+interface Manifest {
   object: KubeObject;
   source: string;
 }
@@ -42,7 +42,7 @@ const SCHEMAS: Readonly<Record<string, z.ZodType>> = {
 };
 const VERSIONS: Readonly<Record<string, string>> = { BurstPolicy: ALPHA_API_VERSION };
 
-export interface ScenarioOptions {
+interface ScenarioOptions {
   /** Of objects that name none. */
   namespace: string;
   /** Instead of the seeds of all profiles. */

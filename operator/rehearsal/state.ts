@@ -209,7 +209,7 @@ export interface Simulation {
     | undefined;
 }
 
-export interface SimulationOptions {
+interface SimulationOptions {
   readonly start: number;
   readonly epoch: number;
   /** Whether the trace has workloads. */

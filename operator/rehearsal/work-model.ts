@@ -5,7 +5,7 @@ import type { WorkKind, WorkNodes, WorkSize } from './trace/trace-line.ts';
 import type { WaitHistogram } from './waits.ts';
 
 /** Replicas or jobs that came at the same time and wait. */
-export interface Waiting {
+interface Waiting {
   since: number;
   count: number;
   /** Of jobs. */

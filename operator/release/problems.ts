@@ -1,5 +1,5 @@
 /** What is known of a checkout before it is released. */
-export interface Checkout {
+interface Checkout {
   /** `version` of package.json. */
   version: string;
   /** `appVersion` of the chart. */

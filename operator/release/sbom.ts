@@ -8,7 +8,7 @@ interface Sbom {
 }
 
 /** A program in the image that npm does not know. */
-export interface BundledProgram {
+interface BundledProgram {
   name: string;
   version: string;
   /** Package URL: https://github.com/package-url/purl-spec. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { KubeObject } from '../api/meta.ts';
 
 /** What a machine shows to get its first certificate. */
-export interface BootstrapToken {
+interface BootstrapToken {
   /** 6 characters, public. */
   id: string;
   /** 16 characters. */

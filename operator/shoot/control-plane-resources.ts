@@ -2,7 +2,7 @@ import { COMPONENTS } from '../api/names.ts';
 import { formatBytes, formatCpu } from '../api/quantity.ts';
 
 /** What a container of a control plane is given. */
-export interface ContainerResources {
+interface ContainerResources {
   /** Of one core, in thousandths: what the scheduler keeps free for it, and its weight where several want more. */
   readonly cpuMillis: number;
   /** MiB that the scheduler keeps free for it. */

@@ -39,7 +39,7 @@ export type EtcdAction =
   | { type: 'delete-volume'; ordinal: number };
 
 /** The next step, or what is waited for, or neither: then all is as wanted. */
-export interface EtcdPlan {
+interface EtcdPlan {
   action?: EtcdAction;
   /** For people: why there is nothing to do yet. */
   waitFor?: string;

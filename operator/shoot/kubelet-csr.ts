@@ -10,7 +10,7 @@ export interface ServingCSR {
 }
 
 /** A machine as the provider knows it. */
-export interface KnownMachine {
+interface KnownMachine {
   nodeName: string;
   addresses: string[];
 }

@@ -20,7 +20,7 @@ interface StorageClass {
 }
 
 /** What the objects below are made from: the provider's MachineVolumes. */
-export interface MachineVolumeSettings {
+interface MachineVolumeSettings {
   readonly folder: string;
   readonly helper: { readonly image: string; readonly folders: readonly string[] };
 }

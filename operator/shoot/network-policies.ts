@@ -32,7 +32,7 @@ export interface Surroundings {
 }
 
 /** Names of the policies in a shoot's namespace. */
-export const POLICIES = { controlPlane: 'control-plane', machines: 'machines' } as const;
+const POLICIES = { controlPlane: 'control-plane', machines: 'machines' } as const;
 
 const MACHINE_ROLES = [ROLES.machine, ROLES.controlPlaneMachine];
 /** Machines and API servers of a local cluster send frames of the cluster's network to each other. */

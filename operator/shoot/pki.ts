@@ -56,10 +56,10 @@ export interface PKIParameters {
 }
 
 /** Why a certificate is made (again). */
-export type IssueReason = 'missing' | 'damaged' | 'expiring' | 'changed' | 'authority';
+type IssueReason = 'missing' | 'damaged' | 'expiring' | 'changed' | 'authority';
 
 /** What to make, authorities first, and when to look again. */
-export interface PKIPlan {
+interface PKIPlan {
   issue: { id: string; reason: IssueReason }[];
   /** The earliest renewal among what stays as it is; undefined when nothing stays. */
   nextRenewal?: Date;

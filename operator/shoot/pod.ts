@@ -23,7 +23,7 @@ interface Container {
 export type Sidecar = Container & { command: string };
 
 /** A container of a control plane component; it runs as nobody, with a read-only root and no privilege. */
-export interface Component extends Container {
+interface Component extends Container {
   /** Name of the executable, where it is not the component's. */
   executable?: string;
   /** Further volumes. */

@@ -22,7 +22,7 @@ export interface UsableClient {
 }
 
 /** Whether a cluster can be used, and if not, why not yet. */
-export type Usability = { usable: true } | { usable: false; reason: string };
+type Usability = { usable: true } | { usable: false; reason: string };
 
 /**
  * Whether the holder of the client's credentials can work with the cluster now: the API server says that it is ready, has made its

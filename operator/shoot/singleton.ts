@@ -4,7 +4,7 @@ import type { ControlPlane } from './values.ts';
 import { kubernetesImage } from './versions.ts';
 
 /** A client of the API server of which one works at a time: the controller manager, the scheduler. */
-export interface Singleton {
+interface Singleton {
   name: 'kube-controller-manager' | 'kube-scheduler';
   args: string[];
   files: Record<string, string>;

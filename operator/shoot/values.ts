@@ -58,7 +58,7 @@ export interface ControlPlane {
  * A container beside each API server, and started before it, that joins their pod to the cluster's network, with its volumes; or nothing is
  * there to be reached.
  */
-export type ClusterNetwork =
+type ClusterNetwork =
   | { container: { env: object[]; volumeMounts: object[]; [field: string]: unknown }; volumes: object[] }
   | 'none';
 

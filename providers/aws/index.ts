@@ -24,7 +24,7 @@ import { eksKubeconfig } from './token.ts';
 import { validateCluster } from './validate.ts';
 
 /** Of @pulumi/aws, and of what the programs make of it; see ManagedClusters.version. */
-export const VERSION = 'aws 7.48.0, programs 2';
+const VERSION = 'aws 7.48.0, programs 2';
 
 /** `endpoint`: see Connection; what a profile says comes first. */
 function openCloud(endpoint: Connection['endpoint'] | undefined) {

@@ -7,7 +7,7 @@ import type { CloudPool, Owner } from '../cloud.ts';
  * - `tag`: AWS gives an id; its tag Name and the owner's tags find it again
  * - `parts`: by what it belongs to or connects, which AWS lets exist once
  */
-export type Naming = { property: string; longest: number; prefix?: string } | 'tag' | 'parts';
+type Naming = { property: string; longest: number; prefix?: string } | 'tag' | 'parts';
 
 /**
  * Every type that our programs declare. Longest names: `max` of the shapes ClusterName, roleNameType, instanceProfileNameType,

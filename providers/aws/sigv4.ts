@@ -9,7 +9,7 @@ export interface AccessKey {
 }
 
 /** For which service, where and when a signature is good. */
-export interface Scope {
+interface Scope {
   service: string;
   region: string;
   now: Date;

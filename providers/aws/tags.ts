@@ -6,7 +6,7 @@ import { nameTag } from './names.ts';
  * How a type bears tags. `map`: argument `tags`. `list`: argument `tags` of {key, value, propagateAtLaunch}. `template`: as `map`,
  * and in `tagSpecifications` for what is launched from it. `none`: AWS has no tags for it; it goes with what it belongs to.
  */
-export type Tagging = 'map' | 'list' | 'template' | 'none';
+type Tagging = 'map' | 'list' | 'template' | 'none';
 
 /** By type, where it is not `map`. Source: the `tags` arguments in the .d.ts of @pulumi/aws 7.48. */
 export const TAGGING: Readonly<Record<string, Tagging>> = {

@@ -26,7 +26,7 @@ import { taggedResources } from './tagged.ts';
 import { validateCluster } from './validate.ts';
 
 /** Of @pulumi/azure-native, and of what the programs make of it; see ManagedClusters.version. */
-export const VERSION = 'azure-native 3.28.0, programs 1';
+const VERSION = 'azure-native 3.28.0, programs 1';
 
 /** `endpoints`: where Azure is, as far as a profile does not say it. */
 const at = (endpoints: Endpoints, { profile }: Pick<CloudContext, 'profile'>) => endpointsAt(profile, endpoints);

@@ -19,7 +19,7 @@ export interface RecordChange {
 }
 
 /** Ordered changes (for clouds without atomic batches), or the foreign record in the way. */
-export type RecordPlan = { changes: RecordChange[]; foreign?: undefined } | { foreign: string; changes?: undefined };
+type RecordPlan = { changes: RecordChange[]; foreign?: undefined } | { foreign: string; changes?: undefined };
 
 interface Seen {
   claimSet: SeenRecordSet | undefined;

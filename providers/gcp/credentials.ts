@@ -14,7 +14,7 @@ export interface ServiceAccountKey {
 }
 
 /** Who asks, and how it is proven. */
-export interface Credentials {
+interface Credentials {
   project: string;
   /** A key, a token of somebody whom Google is to trust, or whatever the machine that the operator runs on is to Google. */
   proof: ServiceAccountKey | Federation | 'machine';

@@ -137,7 +137,7 @@ function tokenOf(answer: Answer | undefined, asked: Date): Token {
 }
 
 /** The JSON Web Token by which the account asks for an access token, signed with RS256. */
-export function assertion({ email, privateKey, keyID }: ServiceAccountKey, now: Date): string {
+function assertion({ email, privateKey, keyID }: ServiceAccountKey, now: Date): string {
   const seconds = Math.floor(now.getTime() / 1000) - SKEW;
   const header = { alg: 'RS256', typ: 'JWT', ...(keyID !== undefined && { kid: keyID }) };
   const claims = {

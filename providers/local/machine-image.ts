@@ -17,7 +17,7 @@ export interface MachineTools {
 }
 
 /** A file of an image. */
-export interface ImageFile {
+interface ImageFile {
   /** Local path. */
   source: string;
   /** Absolute path in the image. */

@@ -24,7 +24,7 @@ export interface WantedControlPlane {
 }
 
 /** A control plane on machines as stacks `endpoint` and `control-plane`, on `network`, which worker machines share. */
-export interface ControlPlaneLayers {
+interface ControlPlaneLayers {
   /** Applies network and endpoint. */
   endpoint(ctx: CloudContext, wanted: WantedControlPlane): Promise<EndpointOutputs>;
   /** Applies the machine group, on top of `endpoint`. */

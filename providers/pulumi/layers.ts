@@ -153,7 +153,7 @@ export interface WantedMachines extends Omit<MachinesInputs, 'network' | 'owner'
 }
 
 /** Machines for a control plane of ours as two stacks: `network` and, on top, `machines`. */
-export interface MachineLayers {
+interface MachineLayers {
   /**
    * @param network `kept`: do not apply the network, which changes rarely; `made`: apply without refresh; `mended`:
    * apply with refresh

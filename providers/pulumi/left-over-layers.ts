@@ -27,7 +27,7 @@ const MANAGED = ['eks:cluster', 'container.googleapis.com/cluster', 'microsoft.c
 const NODE_GROUP = 'eks:nodegroup';
 
 /** Facts about an orphaned owner, from tags. */
-export interface LeftOver {
+interface LeftOver {
   isManaged: boolean;
   /** Zones of the network, if the tags tell. */
   zones: string[];

@@ -1,7 +1,7 @@
 import { dependencyNotReady } from '../../operator/api/errors.ts';
 
 /** Holder of a stack's lock, as reported by the engine. */
-export interface LockHolder {
+interface LockHolder {
   user: string;
   host: string;
   pid: number;

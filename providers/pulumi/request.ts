@@ -46,7 +46,7 @@ export interface Diagnostic {
 export type Classify = (diagnostic: Diagnostic) => ErrorCode | undefined;
 
 /** Pool that a failure is about, by its resource; undefined: none. */
-export type ShortOf = (diagnostic: Diagnostic) => Shortage | undefined;
+type ShortOf = (diagnostic: Diagnostic) => Shortage | undefined;
 
 /** An operation on a stack. */
 export interface StackRequest {

@@ -149,7 +149,7 @@ function noteChange(changes: Map<string, Change>, { operation, resource, propert
 }
 
 /** Type and logical name. */
-export const label = ({ type, urn }: { type: string; urn: string }): string => `${type} ${nameOf(urn)}`;
+const label = ({ type, urn }: { type: string; urn: string }): string => `${type} ${nameOf(urn)}`;
 
 /** Progress of a run. `total`: number of resources, if known. Pure. */
 export function progressOf(record: RunReport, total: number | undefined): CloudProgress | undefined {

@@ -76,7 +76,7 @@ export const neverRead = (state: StackState): string[] =>
     .map(({ urn }) => urn);
 
 /** Found resources by URN. */
-export type Found = ReadonlyMap<string, FoundResource>;
+type Found = ReadonlyMap<string, FoundResource>;
 
 /**
  * Settles the state after a crash: pending creates that exist in the cloud become resources of the stack, others are

@@ -12,7 +12,7 @@ import { TaskFailure } from './worker-process.ts';
 import type { RunCommand, StackPlace, Task } from './worker-protocol.ts';
 import type { Worker } from './workers.ts';
 
-export interface SessionOptions {
+interface SessionOptions {
   worker: Worker;
   place: StackPlace;
   request: StackRequest;

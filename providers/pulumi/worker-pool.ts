@@ -2,7 +2,7 @@ import type { Log } from '../../operator/kube/log.ts';
 import { WorkerProcess } from './worker-process.ts';
 import type { Workers } from './workers.ts';
 
-export interface PoolOptions {
+interface PoolOptions {
   environment: Record<string, string>;
   /** Working directory of workers. */
   cwd: string;

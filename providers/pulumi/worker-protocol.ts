@@ -41,7 +41,7 @@ export type Task =
   | { do: 'remove' };
 
 /** Result of a successful task: `value` is a StackState, outputs, or nothing. */
-export type Done = { id: number; ok: true; value?: unknown };
+type Done = { id: number; ok: true; value?: unknown };
 
 /** Result of a failed task. `output` of the engine may contain secrets and must be redacted. */
 export interface Failed {

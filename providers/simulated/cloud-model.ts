@@ -56,7 +56,7 @@ export interface Refusal {
   general: boolean;
 }
 
-export type Answer = { bucket: Bucket } & ({ machine: GivenMachine } | { refusal: Refusal });
+type Answer = { bucket: Bucket } & ({ machine: GivenMachine } | { refusal: Refusal });
 
 export const NO_USAGE: Usage = { nodes: 0, millicores: 0, gpus: 0 };
 

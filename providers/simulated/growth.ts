@@ -21,7 +21,7 @@ export interface Growth {
 }
 
 /** Result of a pool's growth. */
-export interface Grown {
+interface Grown {
   /** In the order of requests. */
   machines: (GivenMachine & { index: number })[];
   /** First reason why machines are still missing. */

@@ -13,7 +13,7 @@ export const KWOK_ANNOTATION = { 'kwok.x-k8s.io/node': 'simulated' };
  */
 export const READY_AT_ANNOTATION = 'multi-cluster.demo.io/simulated-ready-at';
 /** Deployment and Secret beside the control plane. */
-export const KWOK = 'kwok';
+const KWOK = 'kwok';
 const VERSION = '0.8.0';
 const KWOK_IMAGE = `registry.k8s.io/kwok/kwok:v${VERSION}`;
 

@@ -4,7 +4,7 @@ import { likenessOf, Room } from './room.ts';
 import { lookedAt } from './sources.ts';
 
 /** Answer to a hub about work that it holds until there is room. */
-export interface WorkAnswer {
+interface WorkAnswer {
   /** Retry: no policy can serve the work now. */
   readonly state: 'Ready' | 'Pending' | 'Retry';
   readonly message: string;
@@ -22,7 +22,7 @@ export interface PolicySaid {
 }
 
 /** A cluster that a policy has ordered and that has not joined yet. */
-export interface OrderedCluster {
+interface OrderedCluster {
   readonly name: string;
   readonly sources: readonly string[];
   /** RFC 3339 */

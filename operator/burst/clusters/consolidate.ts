@@ -17,7 +17,7 @@ const HEADROOM = 0.25;
 const MOST_LOOKED_AT = 8;
 
 /** Other decisions of the same cycle. */
-export interface Decided {
+interface Decided {
   /** Clusters that waiting work would go to, as `namespace/name`. */
   readonly needed: ReadonlySet<string>;
   readonly hasBought: boolean;
@@ -26,7 +26,7 @@ export interface Decided {
 }
 
 /** Clusters to empty, reasons why others stay, and the next times to check, milliseconds since the epoch. */
-export interface Consolidated {
+interface Consolidated {
   readonly emptyings: readonly EmptyOrder[];
   readonly stays: ReadonlyMap<string, string>;
   readonly times: readonly number[];

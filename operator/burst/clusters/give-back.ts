@@ -16,7 +16,7 @@ const SOONEST_CANCEL_MS = 15_000;
 export const LEAVE_MS = 5 * 60_000;
 
 /** Facts for and against giving back. */
-export interface Circumstances {
+interface Circumstances {
   /** Clusters that waiting work would go to, as `namespace/name`. */
   readonly needed: ReadonlySet<string>;
   /** Whether some work may be waiting for this order although no decision shows it. */
@@ -29,7 +29,7 @@ export interface Circumstances {
 }
 
 /** Clusters to give back, and the next times to check, milliseconds since the epoch. */
-export interface GivenBack {
+interface GivenBack {
   readonly removals: readonly Removal[];
   readonly times: readonly number[];
 }

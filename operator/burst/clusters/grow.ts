@@ -9,7 +9,7 @@ import { costToWake, wakeOrChoose } from './wake.ts';
 import { type ChosenWarm, openFor } from './warm.ts';
 
 /** Nodes to add, without a reason yet. */
-export interface ChosenGrowth {
+interface ChosenGrowth {
   readonly entry: string | undefined;
   readonly pool: GrowingPool;
   readonly nodes: number;

@@ -17,7 +17,7 @@ import { lifeCost, spentByEnd } from './spend.ts';
 import { nodesOf, text } from './words.ts';
 
 /** Inputs of an outcome's text. */
-export interface OutcomeInputs {
+interface OutcomeInputs {
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** Currency of the policy's budget. */

@@ -5,7 +5,7 @@ import { mayWake } from './wake.ts';
 import { withANode } from './warm.ts';
 
 /** Actions for current peaks. */
-export interface ForPeaks {
+interface ForPeaks {
   readonly openings: readonly { readonly peak: Peak; readonly warm: WarmCluster }[];
   readonly chosen: readonly { readonly peak: Peak; readonly cluster: Chosen }[];
   readonly refused: readonly { readonly peak: Peak; readonly alternatives: readonly Alternative[] }[];

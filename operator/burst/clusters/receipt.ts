@@ -17,7 +17,7 @@ const KEPT_SOURCES = 20;
 const MOST_SOURCE_WORDS = 2_000;
 
 /** A candidate, or a pool by `namespace/name/pool`, that rests after a failure. */
-export interface Rest {
+interface Rest {
   readonly failures: number;
   /** RFC 3339. */
   readonly until: string;
@@ -37,7 +37,7 @@ export interface Rest {
 export const isRestOf = ({ revision: its }: Rest, revision: string | undefined): boolean => its === revision;
 
 /** Seconds by candidate, newest first. */
-export type Times = Readonly<Record<string, readonly number[]>>;
+type Times = Readonly<Record<string, readonly number[]>>;
 
 /** Purchases and spending of a policy: its only memory. Its status is for people. */
 export interface BurstReceipt {

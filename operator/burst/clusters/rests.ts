@@ -4,7 +4,7 @@ import { type BurstReceipt, isRestOf } from './receipt.ts';
 import { isForPeak } from './words.ts';
 
 /** Whether and how a candidate, or a sleeping cluster, rests. */
-export interface Resting {
+interface Resting {
   /** For all work, a sentence. Absent: it does not rest. */
   readonly problem?: string;
   /** For work that has not waited long. Absent: it does not rest. */

@@ -13,7 +13,7 @@ type ProfileOf = (name: string) => CloudProfile | undefined;
 type Known = Pick<KnownCapacity, 'depleted'>;
 
 /** Parts of a planned cluster that are known to be sold out. */
-export interface SoldOut {
+interface SoldOut {
   /** Names of its pools without any available offer. */
   readonly pools: ReadonlySet<string>;
   /** Why it would not come, a sentence; undefined: no known obstacle. */

@@ -10,7 +10,7 @@ import { likenessOf, totalOf } from './room.ts';
 export const MOST_REPLICAS = 5_000;
 
 /** Sources by whether this decision looks at them; oldest first. */
-export interface LookedAt {
+interface LookedAt {
   readonly sources: readonly WaitingWork[][];
   /** Sources that alone exceed the limit. */
   readonly tooLarge: readonly WaitingWork[][];

@@ -12,7 +12,7 @@ type Sleeping = WarmCluster & { readonly waking: Waking };
 const isSleeping = (one: WarmCluster): one is Sleeping => one.waking !== undefined;
 
 /** Clusters to wake and to buy for work without room. */
-export interface Woken {
+interface Woken {
   readonly woken: readonly ChosenWarm[];
   readonly clusters: readonly Chosen[];
   /** Alternatives to the woken clusters. */

@@ -5,7 +5,7 @@ import { fitPod } from './pod.ts';
 import { type ClusterFacts, ClusterState } from './state.ts';
 
 /** Cached objects of a cluster, all or a part. */
-export interface ClusterObjects extends ClusterFacts {
+interface ClusterObjects extends ClusterFacts {
   nodes: readonly Node[];
   /** All pods; those that have ended or have no node are skipped. */
   pods: readonly Pod[];

@@ -25,7 +25,7 @@ const PASSING = [
 const MOST_LABELS = 64;
 
 /** Properties that a pool gives to each node. */
-export interface PoolGives {
+interface PoolGives {
   readonly machineTypes: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
   /** Keys of taints, including startup taints. */

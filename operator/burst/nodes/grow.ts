@@ -52,10 +52,10 @@ export const WAITS = {
 } as const;
 
 /** Key of WAITS. */
-export type WaitReason = keyof typeof WAITS;
+type WaitReason = keyof typeof WAITS;
 
 /** A demand that buys nothing. */
-export interface Waiting {
+interface Waiting {
   readonly who: string;
   readonly pods: number;
   readonly reason: WaitReason;

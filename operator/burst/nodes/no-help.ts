@@ -36,7 +36,7 @@ export interface CameNode {
 }
 
 /** Inputs for judging purchases. */
-export interface HelpView {
+interface HelpView {
   /** All nodes and pods. Unchanged afterwards. */
   readonly state: ClusterState;
   readonly demands: readonly Demand[];

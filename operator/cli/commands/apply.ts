@@ -91,7 +91,7 @@ function tellWhere({ terminal }: Context, workloads: readonly string[]): void {
 /** How many objects a note names. */
 const MOST_NAMED = 3;
 
-export interface Manifest {
+interface Manifest {
   object: KubeObject;
   /** Where it was read, for errors. */
   source: string;

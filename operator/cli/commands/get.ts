@@ -226,7 +226,7 @@ function show(groups: readonly Group[], { options, terminal }: Context, everywhe
   }
 }
 
-export interface ListOptions extends TableOptions {
+interface ListOptions extends TableOptions {
   wide: boolean;
   everywhere: boolean;
   /** Milliseconds since the epoch. */

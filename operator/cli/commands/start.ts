@@ -132,7 +132,7 @@ async function applyWhenKnown(
   }
 }
 
-export interface NextSteps {
+interface NextSteps {
   cluster: WorkerCluster;
   /** How to call the two programs so that a line works as printed. */
   coppice: string;

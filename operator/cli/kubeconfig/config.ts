@@ -36,7 +36,7 @@ export function writeKubeconfig(document: KubeconfigDocument): string {
 }
 
 /** What one context says, made to stand alone under a name of ours. */
-export interface ContextBundle {
+interface ContextBundle {
   cluster: NamedEntry;
   user: NamedEntry;
   context: NamedEntry;

@@ -11,7 +11,7 @@ import { changeKubeconfig, readOptional } from './file.ts';
 type Env = Record<string, string | undefined>;
 
 /** What contexts of this machine's garden are known by. */
-export interface GardenHere {
+interface GardenHere {
   /** Absolute path of Coppice's home, and whether it is the one that counts without COPPICE_HOME. */
   readonly home: string;
   readonly isUsualHome: boolean;

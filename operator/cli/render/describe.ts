@@ -46,7 +46,7 @@ export interface ClusterDescription {
   gaps: string[];
 }
 
-export interface DescribeOptions {
+interface DescribeOptions {
   /** Milliseconds since the epoch. */
   now: number;
   allConditions?: boolean;

@@ -1,7 +1,7 @@
 import type { Standing } from '../../rehearsal/standings.ts';
 
 /** What a chart of a rehearsal shows. */
-export interface ChartInputs {
+interface ChartInputs {
   readonly title: string;
   /** On the virtual clock, milliseconds. */
   readonly start: number;

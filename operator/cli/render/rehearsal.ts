@@ -36,7 +36,7 @@ const TONES: Partial<Record<Entry['kind'], Tone>> = {
   ready: 'good',
 };
 
-export interface TimelineOptions extends TimeForm {
+interface TimelineOptions extends TimeForm {
   end: number;
   /** namespace/name of all clusters. */
   clusters: readonly string[];

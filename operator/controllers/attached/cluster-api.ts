@@ -38,7 +38,7 @@ export interface CapiView {
 }
 
 /** What is to be done; nothing: all is as it should be. */
-export type CapiStep =
+type CapiStep =
   | { readonly do: 'apply'; readonly object: WorkerCluster }
   /** `destroyed`: Cluster API takes the cluster down with all that is in it. */
   | { readonly do: 'delete'; readonly destroyed: boolean };

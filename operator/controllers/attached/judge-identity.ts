@@ -1,7 +1,7 @@
 import type { Refusal } from './facts.ts';
 
 /** All that it rests on whether a cluster may be used that answers behind a kubeconfig. */
-export interface IdentityView {
+interface IdentityView {
   /** UID of its namespace kube-system, as it says. */
   readonly seen: string;
   /** The one that it was first seen with; undefined: it never was. */

@@ -8,7 +8,7 @@ import { AttachedController } from './controller.ts';
 import { ATTACHED_RECEIPTS, attachedReceiptIn, attachedReceipts, clusterOfReceipt } from './receipt.ts';
 
 /** The controller of attached clusters, wired. */
-export interface Attached extends Part {
+interface Attached extends Part {
   readonly attached: AttachedController;
 }
 

@@ -5,7 +5,7 @@ import type { DecidedSize } from '../../capacity/desired-sizes.ts';
 import type { PoolMemory } from '../../capacity/pool-memory.ts';
 
 /** What speaks for another size of a pool. */
-export interface Grounds {
+interface Grounds {
   readonly pool: Pick<DesiredPool, 'name' | 'count' | 'sizedBy'>;
   /** What is stored; undefined: nothing. */
   readonly known: DecidedSize | undefined;
@@ -24,7 +24,7 @@ export interface Grounds {
 }
 
 /** What is to be stored of a pool, but for when it was decided. */
-export interface PoolDecision {
+interface PoolDecision {
   readonly size: Omit<DecidedSize, 'at'>;
   /** Names of nodes that were to leave and may stay, since the pool grows. */
   readonly revived: readonly string[];

@@ -5,7 +5,7 @@ import { conditionIsTrue, type Node } from '../../kube/resources.ts';
 import { isThere, isYoung } from './nodes-seen.ts';
 
 /** Which nodes are missing for other reasons than that they are being emptied. */
-export interface Missing {
+interface Missing {
   /** Names of nodes that are to go by what is stored, by pool. */
   readonly leaving: ReadonlyMap<string, readonly string[]>;
   /** Names of nodes that a cloud takes away. */

@@ -42,7 +42,7 @@ import { devicesOf, machinesOf, offerOf } from './offers.ts';
 import type { NodesActs, NodesSight, NodesWorld } from './world.ts';
 
 /** What is looked at in a garden. */
-export interface ObserveDependencies extends ClaimantDependencies {
+interface ObserveDependencies extends ClaimantDependencies {
   readonly openClusters: Pick<OpenClusters, 'get'>;
   readonly quotas: Pick<Informer<Quota>, 'byIndex'>;
   readonly capacity: Pick<DepletedOffers, 'known'>;

@@ -26,7 +26,7 @@ const PROBLEM_RETRY_MS = 30_000;
 const OFFER_RETRY_MS = 30_000;
 
 /** What a look at the nodes of a cluster has come to. */
-export interface NodesLooked {
+interface NodesLooked {
   readonly seen: Seen;
   readonly plan: NodesPlan;
   /** Names of nodes that are being emptied, and what they wait for. */

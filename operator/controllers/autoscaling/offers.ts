@@ -107,7 +107,7 @@ function othersOfAll(nodes: readonly Node[], devices: ReadonlyMap<string, number
 }
 
 /** Who makes the machines of a cluster, and whether a cloud runs its control plane, and says what its nodes keep. */
-export interface MadeBy {
+interface MadeBy {
   readonly provider: Pick<Provider, 'name' | 'inCloud' | 'simulated'> | undefined;
   readonly isManaged: boolean;
 }

@@ -13,7 +13,7 @@ import { Autoscaler, type AutoscalingTimes } from './controller.ts';
 import { isAutoscaled } from './observe.ts';
 
 /** The autoscaler, wired. */
-export interface Autoscaling extends Part {
+interface Autoscaling extends Part {
   /** See Autoscaler. */
   readonly autoscaler: Pick<Autoscaler, 'condition'>;
 }

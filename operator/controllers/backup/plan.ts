@@ -18,7 +18,7 @@ export interface Snapshot {
 }
 
 /** How often snapshots are taken, and how many stay. */
-export interface BackupPolicy {
+interface BackupPolicy {
   periodMs: number;
   keep: number;
 }

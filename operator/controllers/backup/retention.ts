@@ -7,7 +7,7 @@ import { backupPrefix } from '../../api/names.ts';
 const DELETED = 'deleted/';
 
 /** A shoot that was deleted, and whose backups are still there. */
-export interface DeletedShoot {
+interface DeletedShoot {
   technicalID: string;
   uid: string;
   deletedAt: Date;
@@ -67,7 +67,7 @@ async function deletedShoots({ buckets, ctx }: OpenBucket): Promise<DeletedShoot
 }
 
 /** Those whose grace period is over. Pure. `alive`: UIDs of shoots that there are; a mark that is of one of them is a mistake. */
-export const overdue = (
+const overdue = (
   deleted: readonly DeletedShoot[],
   gracePeriodHours: number,
   alive: ReadonlySet<string>,

@@ -7,7 +7,7 @@ import { SeedBuckets } from './seed-bucket.ts';
 import { SNAPSHOTS_AT_ONCE, Spool } from './take-snapshot.ts';
 
 /** The controller of backups, wired. */
-export interface Backups extends Part {
+interface Backups extends Part {
   readonly backups: BackupController;
   readonly seedBuckets: SeedBuckets;
 }

@@ -155,7 +155,7 @@ function refusalIn(error: unknown, signal: AbortSignal): string | undefined {
 }
 
 /** What giving back has come to. */
-export interface Ended {
+interface Ended {
   /** Names of what is stored and still there. */
   readonly left: readonly string[];
   /** Names of what is not there, and of which nobody knows that it ever was. */

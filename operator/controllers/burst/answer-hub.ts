@@ -14,7 +14,7 @@ import type { BurstWorld } from './world.ts';
 const MOST_WRITES = 200;
 
 /** What one look at a hub has come to. */
-export interface Decided {
+interface Decided {
   /** All that it has no place for. */
   readonly work: readonly HubWork[];
   readonly turns: readonly Turn[];

@@ -50,7 +50,7 @@ import { sleepersOf, wakeKey, wakingKey, wokenBy } from './wake-others.ts';
 import type { BurstSight } from './world.ts';
 
 /** What a policy decides with. */
-export interface DecisionInputs extends GrowthInputs, EmptyingInputs {
+interface DecisionInputs extends GrowthInputs, EmptyingInputs {
   readonly memory: BurstMemory;
   /** More of the hub's work waits than this policy is given to decide about. */
   readonly isPartial: boolean;

@@ -10,7 +10,7 @@ import { Pacer } from '../pacer.ts';
 type Kept = KubeObject & { readonly said?: string | undefined };
 
 /** How often it is told of, milliseconds: a scheduler that has much to place writes often, and each look asks the hub for all of it. */
-export interface NewsTimes {
+interface NewsTimes {
   /** So long the first news wait for others of the same moment. */
   readonly settleMs: number;
   /** From one telling to the next, at least. */

@@ -51,7 +51,7 @@ import type { BurstActs } from './world.ts';
 const ANSWER_MS = 15_000;
 
 /** What policies would decide now. */
-export interface Previewed {
+interface Previewed {
   /** With the status that a look would have given them: its decisions are those that this look has made. */
   readonly policies: readonly BurstPolicy[];
   /** What could not be looked at, and why: sentences. What is there counts as no room. */

@@ -7,7 +7,7 @@ import { parseMoney } from '../../cost/money.ts';
 import type { Seen } from './seen.ts';
 
 /** What clusters that wait would take. */
-export interface WaitingRoom {
+interface WaitingRoom {
   /** One that is awake, once its hub opens it. */
   readonly open: (cluster: WorkerCluster) => Supply;
   /** One that sleeps, once it is awake; and why it would not come. */

@@ -25,7 +25,7 @@ const HUBS_AT_ONCE = 4;
 const LONGEST_DELAY_MS = 30_000;
 
 /** What the controller of BurstPolicies needs of what all share. */
-export type BurstCore = Pick<
+type BurstCore = Pick<
   Core,
   | 'garden'
   | 'log'

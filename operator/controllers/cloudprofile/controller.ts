@@ -13,7 +13,7 @@ import { machineTypesOf } from '../kept-profile.ts';
 import { lacksControlPlane } from '../lacks-control-plane.ts';
 import { writeStatus } from '../status-writer.ts';
 
-export interface CloudProfileDependencies {
+interface CloudProfileDependencies {
   readonly garden: KubeClient;
   readonly profiles: Informer<CloudProfile>;
   readonly clusters: Informer<WorkerCluster>;
@@ -23,7 +23,7 @@ export interface CloudProfileDependencies {
 }
 
 /** Who uses a profile, as `Kind namespace/name`; a WorkerCluster's Shoot is not named beside it. */
-export function usersOf(profile: string, clusters: readonly WorkerCluster[], shoots: readonly Shoot[]): string[] {
+function usersOf(profile: string, clusters: readonly WorkerCluster[], shoots: readonly Shoot[]): string[] {
   const byCluster = clusters.filter((cluster) => profileNamesOf(cluster).includes(profile));
   const keys = new Set(byCluster.map(keyOf));
   return [

@@ -89,7 +89,7 @@ export function readRequest(csr: CertificateSigningRequest, role: KubeconfigRole
 }
 
 /** What is known of the cluster that somebody asks for. */
-export interface ClusterView {
+interface ClusterView {
   /** Whether RBAC lets them have such a kubeconfig of it. */
   readonly allowed: boolean;
   readonly cluster: WorkerCluster | undefined;

@@ -18,7 +18,7 @@ import { adoptionOf, clusterIn, ownerOf } from './wish.ts';
 /** Receipts lay in the namespace of their cluster, in `<cluster>-cloud`: there a tenant can write one as well. */
 const SUFFIX = '-cloud';
 
-export interface EarlierReceiptsDependencies extends Pick<ManagedDependencies, 'garden' | 'receipts' | 'recordEvent'> {
+interface EarlierReceiptsDependencies extends Pick<ManagedDependencies, 'garden' | 'receipts' | 'recordEvent'> {
   readonly client: Pick<KubeClient, 'list' | 'delete'>;
   /** Where receipts lie now. */
   readonly namespace: string;

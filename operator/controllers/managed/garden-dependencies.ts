@@ -24,7 +24,7 @@ import { assertOwnNames, clusterOfReceipt, type ManagedReceipt } from './receipt
 import { leavingIn } from './removal.ts';
 
 /** What of the garden the controller of managed clusters sees and writes. */
-export interface GardenSide extends AccountsSide {
+interface GardenSide extends AccountsSide {
   /** Secrets with kubeconfigs of clusters. */
   readonly kubeconfigs: Informer<Secret>;
   readonly receipts: Receipts<ManagedReceipt>;

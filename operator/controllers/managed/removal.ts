@@ -15,7 +15,7 @@ export const leavingIn = (decided: Decided): LeavingNames =>
   new Map(typeof decided === 'string' ? [] : [...decided].map(([pool, { leaving = [] }]) => [pool, leaving]));
 
 /** What is seen inside of the cluster; undefined: nothing can be seen now. */
-export type Inside = { readonly nodes: readonly Node[]; readonly pods: readonly Pod[] } | undefined;
+type Inside = { readonly nodes: readonly Node[]; readonly pods: readonly Pod[] } | undefined;
 
 /**
  * A wish as it may be applied now. Pure. A pool that is to lose named nodes keeps its size until they are gone: told a smaller number, a

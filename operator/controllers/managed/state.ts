@@ -8,7 +8,7 @@ import type { ManagedWish } from './facts.ts';
 import { wishSignature } from './wish.ts';
 
 /** A step that failed, and what is said about it. */
-export interface KnownFailure extends Failure {
+interface KnownFailure extends Failure {
   readonly error: LastError;
 }
 

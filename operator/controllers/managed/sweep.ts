@@ -51,7 +51,7 @@ export interface FoundOrphan extends Orphan {
 }
 
 /** What a sweep found; `gaps`: one line for each place that could not be looked at. */
-export interface Sweep {
+interface Sweep {
   readonly found: readonly FoundOrphan[];
   readonly gaps: readonly string[];
 }
@@ -96,7 +96,7 @@ export async function findOrphans(
 }
 
 /** Something that could not be taken away. */
-export interface Unremoved {
+interface Unremoved {
   /** Whose it is; absent for records. */
   uid?: string;
   /** What it is, and why. */

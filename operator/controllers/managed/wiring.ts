@@ -12,7 +12,7 @@ import { type LeftOverDependencies, reportLeftOver } from './left-over.ts';
 import { clusterOfReceipt, managedReceiptIn, managedReceipts, RECEIPT_SELECTOR } from './receipt.ts';
 
 /** The controller of managed clusters, wired. */
-export interface Managed extends Part {
+interface Managed extends Part {
   readonly managed: ManagedController;
 }
 

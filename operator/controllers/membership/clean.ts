@@ -21,7 +21,7 @@ const LOOK_AGAIN_MS = 500;
 const IDENTITY = [SECRETS, CLUSTERROLEBINDINGS, CLUSTERROLES, SERVICEACCOUNTS].map(({ plural }) => plural);
 
 /** How a clean-up is done. */
-export interface CleanOptions {
+interface CleanOptions {
   /** Told before each membership. */
   readonly told: (owner: LabelledOwner, where: string) => void;
   /** How long a hub has for its finalizers, in milliseconds; after that they are taken off, if the cluster is gone. */

@@ -2,7 +2,7 @@ import type { Endpoint, HubType } from '../../hubs/contract.ts';
 import { isLoopback } from '../../kube/http/address-guard.ts';
 
 /** One end of the connection between a hub and a cluster. */
-export interface End {
+interface End {
   /** Who it is, for example `Hub production`. */
   readonly who: string;
   readonly at: Endpoint;

@@ -26,7 +26,7 @@ const CLUSTER_NAMES = ['cluster.clusterset.k8s.io', 'id.k8s.io'];
 export const SOURCE_CLUSTER = 'multicluster.kubernetes.io/source-cluster';
 
 /** The two sides of a member whose Services others may use. */
-export interface Exporter {
+interface Exporter {
   readonly member: Member;
   readonly hub: Reader;
   readonly inside: Reader;

@@ -30,7 +30,7 @@ export interface GardenObjects {
 }
 
 /** Why nobody needs an object any more, or why nobody knows that. */
-export type Cause = 'ClusterGone' | 'HubGone' | 'Left' | 'GardenUnknown';
+type Cause = 'ClusterGone' | 'HubGone' | 'Left' | 'GardenUnknown';
 
 /** Something that a membership which is no more has left. */
 export interface LeftOver {

@@ -24,7 +24,7 @@ const SPOT_MARKS = [
 const MOST_VALUES = 32;
 
 /** What is known of a cluster beside its object: the open cluster, and its profile. */
-export interface Surroundings {
+interface Surroundings {
   readonly open?: OpenCluster | undefined;
   readonly profile?: CloudProfile | undefined;
 }

@@ -13,7 +13,7 @@ import { OBSERVED, type Told } from './status.ts';
 import { carried } from './tell.ts';
 
 /** What is known of a membership before its hub or its cluster is asked. */
-export interface MembershipView {
+interface MembershipView {
   readonly membership: Membership;
   readonly cluster: WorkerCluster;
   readonly hub: Hub | undefined;

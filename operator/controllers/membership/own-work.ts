@@ -5,7 +5,7 @@ import { isSystem, type SystemNamespaces } from './members-work.ts';
 import { isWorkOnNode } from './room.ts';
 
 /** What is in a cluster that nobody moves: its pods, the volumes that they keep data on, and load balancers that its cloud has made. */
-export interface Inside {
+interface Inside {
   readonly pods: readonly Pod[];
   readonly claims: readonly KubeObject[];
   readonly services: readonly KubeObject[];

@@ -72,7 +72,7 @@ const form = z.looseObject({
  * Why what is stored as the receipt of a Membership cannot be acted on; undefined: it can. What it says was made would otherwise be taken for
  * nothing. Pure.
  */
-export function whyNotUnderstood(stored: unknown): string | undefined {
+function whyNotUnderstood(stored: unknown): string | undefined {
   const issue = form.safeParse(stored).error?.issues[0];
   return issue && `${issue.path.join('.') || 'it'}: ${issue.message}`;
 }

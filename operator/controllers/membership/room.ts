@@ -8,7 +8,7 @@ import { isWork, type SystemNamespaces } from './members-work.ts';
 import { planned } from './planned-capacity.ts';
 
 /** Another member of the hub, that work could be moved to. */
-export interface OtherMember {
+interface OtherMember {
   readonly cluster: WorkerCluster;
   readonly profile: CloudProfile | undefined;
 }

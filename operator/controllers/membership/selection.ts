@@ -8,7 +8,7 @@ import { keyOf } from '../../kube/resources.ts';
 const MOST_LEAVES = 1;
 
 /** Whether the hub is for this cluster. Pure. */
-export function selects(spec: HubSpec, { metadata }: Pick<WorkerCluster, 'metadata'>): boolean {
+function selects(spec: HubSpec, { metadata }: Pick<WorkerCluster, 'metadata'>): boolean {
   const allowed = spec.allowedNamespaces ?? [];
   if (!allowed.includes(EVERY_NAMESPACE) && !allowed.includes(metadata.namespace ?? '')) return false;
   return matchesLabels(metadata.labels ?? {}, spec.clusterSelector ?? {});

@@ -38,7 +38,7 @@ async function serves(client: KubeClient, { group, version, plural }: Resource, 
 }
 
 /** The API servers of a membership. `member` absent: it does not answer. */
-export type Clients = { readonly hub: KubeClient; readonly member?: KubeClient | undefined };
+type Clients = { readonly hub: KubeClient; readonly member?: KubeClient | undefined };
 
 /** Writes and deletes what a membership wants in the hub and in the cluster: only what bears its label, and only what differs. */
 export class TwoSides {

@@ -106,7 +106,7 @@ const NOT_TRIED = say(
 );
 
 /** What a trial's result is called on the Seed. Pure. */
-export function conditionOf(result: TrialResult): Said<'Seed'> {
+function conditionOf(result: TrialResult): Said<'Seed'> {
   const type = NETWORK_POLICIES_ENFORCED;
   if (result.enforced === 'Unknown')
     return say(

@@ -9,7 +9,7 @@ import { NetworkTrials } from './network-trials.ts';
 import { clusterOfSeed, seedHolds } from './seed-holds.ts';
 
 /** The controller of seeds, wired. */
-export interface Seeds extends Part {
+interface Seeds extends Part {
   /** Seeds hold the clusters that they are in. */
   readonly holds: HoldsOf;
 }

@@ -8,7 +8,7 @@ import { type ControlPlane, ETCD_CLIENT_PORT, etcdClientURL } from '../../shoot/
 const STATIC_ETCD = 'etcd';
 
 /** Where the etcd of a shoot is. */
-export interface EtcdPlace extends Pick<ControlPlane, 'namespace' | 'addresses' | 'exposure'> {
+interface EtcdPlace extends Pick<ControlPlane, 'namespace' | 'addresses' | 'exposure'> {
   /** The way to pods of the seed, where its Services cannot be reached. */
   dialPod: PodDialer | undefined;
   /** The pod of a member, by its ordinal. */

@@ -15,7 +15,7 @@ export const GARDEN_ANNOTATION = `${GROUP}/garden`;
 export const SHOOT_UID_ANNOTATION = `${GROUP}/shoot-uid`;
 
 /** Whom a namespace belongs to that is not this shoot's. */
-export interface OtherOwner {
+interface OtherOwner {
   /** A clause: `belongs to ...`. */
   readonly whose: string;
   /** Whether it is another garden's: that does not change by itself. */

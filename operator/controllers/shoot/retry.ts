@@ -2,7 +2,7 @@ import { CoppiceError, isRetryable } from '../../api/errors.ts';
 import { backoff } from '../backoff.ts';
 
 /** A task that failed in the run that has just ended. */
-export interface FailedTask {
+interface FailedTask {
   readonly error: unknown;
   /** How often in a row. */
   readonly count: number;

@@ -23,7 +23,7 @@ export interface MetricsServerState {
 }
 
 /** Keys of a shoot in memory. */
-export interface KnownKeys {
+interface KnownKeys {
   /** UID of the Shoot: another one of its name has other keys. */
   readonly uid: string | undefined;
   readonly data: PKIData;

@@ -26,7 +26,7 @@ export const IN_SEED: Patience = {
 export const ELSEWHERE: Patience = { waits: { first: SECOND, longest: 10 * SECOND }, usualMs: 5 * MINUTE };
 
 /** What is waited for, and by which clock. */
-export interface Asked {
+interface Asked {
   /** Whether it serves now; a failure is a no. */
   readonly serves: () => Promise<boolean>;
   /** Resolves as soon as there is news of it, at the latest when the signal aborts. Absent: no news come. */

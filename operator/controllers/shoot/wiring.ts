@@ -14,7 +14,7 @@ import { DNS_LOOKS } from './dns/dns-records.ts';
 import { DRIFT_LOOKS } from './drift/drift.ts';
 
 /** What shoots need of others. */
-export interface ShootsOptions extends Pick<ShootDependencies, 'holds'> {
+interface ShootsOptions extends Pick<ShootDependencies, 'holds'> {
   readonly backups: ShootBackups;
   readonly accounts: Pick<ShootDependencies, 'namesAccount' | 'account' | 'dns'>;
 }

@@ -13,7 +13,7 @@ import { RESOURCES_COUNTED, resourcesCondition } from '../resources-condition.ts
 import { lifetimeOf, warnedAt } from './lifetime.ts';
 
 /** All that a decision about an attached cluster rests on. */
-export interface AttachedView {
+interface AttachedView {
   readonly cluster: WorkerCluster;
   /** Absent: it was not looked at since the operator started. */
   readonly facts: AttachedFacts | undefined;

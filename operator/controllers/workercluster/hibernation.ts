@@ -7,7 +7,7 @@ import type { KnownSleepOrder, SleepOrder } from '../../capacity/sleep-order.ts'
 import { problem } from '../spec-problems.ts';
 
 /** Whether a cluster is to sleep, and when that may change by itself. */
-export interface Sleep {
+interface Sleep {
   readonly asleep: boolean;
   /** For status: by it the next decision knows what this one has seen. Absent: nobody says anything about sleep. */
   readonly status: WorkerClusterStatus['hibernation'];

@@ -6,7 +6,7 @@ import type { ManagedFacts } from '../managed/facts.ts';
 import type { WorkerClusterView } from './view.ts';
 
 /** Where a cluster is, and where else it may go. */
-export interface Placed extends Required<Pick<WorkerClusterView, 'fallbacks'>>, Pick<WorkerClusterView, 'elsewhere'> {
+interface Placed extends Required<Pick<WorkerClusterView, 'fallbacks'>>, Pick<WorkerClusterView, 'elsewhere'> {
   /** 0: its own place; otherwise the number of the fallback. */
   readonly place: number;
   /** As it would be written for that place. */

@@ -150,7 +150,7 @@ export interface Observed {
 }
 
 /** What deletion still has to do. */
-export interface Deletion {
+interface Deletion {
   /** Nothing is left of the cluster. */
   readonly gone: boolean;
   /** Condition Deleting: what it waits for. */

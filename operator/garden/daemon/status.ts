@@ -6,7 +6,7 @@ import type { ProcessStatus } from '../processes/supervisor.ts';
 import type { GardenProgress } from '../state/garden-progress.ts';
 
 /** `starting` until all is up. `failed`: the daemon has ended, `error` says why. */
-export type Phase = 'starting' | 'ready' | 'stopping' | 'stopped' | 'failed';
+type Phase = 'starting' | 'ready' | 'stopping' | 'stopped' | 'failed';
 
 /** What the daemon tells the CLI, through a file. */
 export interface DaemonStatus {

@@ -18,7 +18,7 @@ const notThisMachine = addressList([
 const addressOf = (range: string): string => range.split('/')[0]!;
 
 /** `link`: to this machine itself, through its firewall. */
-export type Way = 'link' | 'unreachable';
+type Way = 'link' | 'unreachable';
 
 /** IPv4 addresses and ranges of this machine that pods may ask for: no loopback, none of a garden. Rejects where nobody can tell. */
 export const hostAddresses = async (): Promise<string[]> =>

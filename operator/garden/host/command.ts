@@ -38,7 +38,7 @@ export async function endCommands(): Promise<void> {
 }
 
 /** How a command is run. */
-export interface RunOptions {
+interface RunOptions {
   input?: string;
   /** Default: 60 s. */
   timeoutMs?: number;

@@ -8,7 +8,7 @@ const BYTES_PER_MACHINE = 256 * 2 ** 20;
 const SHARE_OF_MEMORY = 0.75;
 
 /** What a computer has, of which machines of provider local take their share. */
-export interface Computer {
+interface Computer {
   readonly cores: number;
   /** In bytes. */
   readonly memory: number;

@@ -8,7 +8,7 @@ import { isMissing } from './files.ts';
  * on the host, and all of them are gone with the namespace. It also gives the seed its own /run and short paths (the
  * path of a socket may have 108 characters, wherever the state directory lies).
  */
-export interface SeedMounts {
+interface SeedMounts {
   /** Folder that holds the namespace's file. */
   folder: string;
   /** Folders of the host by the path where the seed sees them. Each must be below /run, or be there on the host. */

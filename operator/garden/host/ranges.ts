@@ -15,7 +15,7 @@ export interface Ranges {
 }
 
 /** Addresses of the way out, which are seen in the seed's namespace alone. */
-export interface EgressRange {
+interface EgressRange {
   range: string;
   /** The next hop of all that leaves. */
   gateway: string;

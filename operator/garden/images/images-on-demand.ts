@@ -21,7 +21,7 @@ const MINUTE_S = 60;
 /** Longest reason, in characters, that stands on pods and in the status of clusters: a build that fails prints lines of errors. */
 const LONGEST_REASON = 200;
 
-export interface OnDemandOptions {
+interface OnDemandOptions {
   /** Where the mirror leaves a file for each image that it was asked for and that is still to be made. */
   readonly asked: string;
   /** Another one than the garden's: what it says is about images on demand alone. */

@@ -17,7 +17,7 @@ export interface Mirror {
   close(): Promise<void>;
 }
 
-export interface MirrorOptions {
+interface MirrorOptions {
   /** Folders of image layouts; what the first has goes before what others have. */
   dirs: readonly string[];
   host: string;

@@ -1,5 +1,5 @@
 /** The parts of an image's full name. */
-export interface Reference {
+interface Reference {
   /** Registry's host, e.g. `registry.k8s.io`. */
   registry: string;
   /** e.g. `coredns/coredns`. */

@@ -15,13 +15,13 @@ export const ENTRY = 'COPPICE-NETPOL';
 const BY_SOURCE = `${ENTRY}-EGRESS`;
 const BY_DESTINATION = `${ENTRY}-INGRESS`;
 /** First letters of every chain of ours. */
-export const PREFIX = 'COPPICE-NP';
+const PREFIX = 'COPPICE-NP';
 /** At once: of an ICMP message alone TCP within one machine learns a second later, when it has tried again. */
 const REFUSED = ['-p tcp -j REJECT --reject-with tcp-reset', '-j REJECT --reject-with icmp-admin-prohibited'];
 const PROTOCOLS: Readonly<Record<string, string>> = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' };
 
 /** What the seed's API server has. */
-export interface Seen {
+interface Seen {
   readonly pods: readonly Pod[];
   readonly namespaces: readonly KubeObject[];
   readonly policies: readonly NetworkPolicy[];

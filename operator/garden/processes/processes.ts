@@ -56,7 +56,7 @@ exec "$@"
 `;
 
 /** The pid file of a process, and the digest of what it runs. */
-export interface PidFileWanted {
+interface PidFileWanted {
   file: string;
   digest: string;
 }

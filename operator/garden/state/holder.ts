@@ -2,7 +2,7 @@ import { readJson, writeAtomic } from '../host/files.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../host/process-identity.ts';
 
 /** Which command the garden ends with. */
-export interface Holder {
+interface Holder {
   /** A command in the foreground, whose Ctrl-C stops the garden. Absent: the garden runs in the background until somebody stops it. */
   readonly process?: ProcessIdentity;
 }

@@ -21,7 +21,7 @@ const output = (file: string, args: string[]): Promise<string> =>
   });
 
 /** The version that the file says it is of, if the tool is one that can be asked. */
-export async function versionOf(name: ToolName, file: string): Promise<string | undefined> {
+async function versionOf(name: ToolName, file: string): Promise<string | undefined> {
   const { asks } = TOOLS[name];
   return asks ? asks.pattern.exec(await output(file, asks.args))?.[1] : undefined;
 }

@@ -20,7 +20,7 @@ export interface Archive {
   member?: string;
 }
 
-export interface GoBuild {
+interface GoBuild {
   /** Folder under GO_MODULES. */
   module: string;
   package: string;

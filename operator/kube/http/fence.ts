@@ -1,5 +1,5 @@
 /** Returns why this process may not write now; undefined: it may. */
-export type Fence = () => string | undefined;
+type Fence = () => string | undefined;
 
 /** A write was not sent because this process no longer leads. Only another process or a restart goes on. */
 class FencedError extends Error {

@@ -18,7 +18,7 @@ export interface HttpProxy {
 }
 
 /** Target of a connection through a proxy. */
-export interface ProxyTarget {
+interface ProxyTarget {
   /** A name, which the proxy resolves, or an address. */
   readonly host: string;
   readonly port: number;

@@ -10,7 +10,7 @@ import { afterLoopTime } from '../clock.ts';
 import type { Answer, Exchange } from './exchange.ts';
 import { passFenceToSend } from './fence.ts';
 
-export interface Http2PoolOptions {
+interface Http2PoolOptions {
   /** A TLS connection on which HTTP/2 was agreed. */
   dial: () => Promise<TLSSocket>;
   /** Scheme, host and port. */

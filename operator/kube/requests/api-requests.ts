@@ -66,7 +66,7 @@ export interface RequestOptions {
 }
 
 /** Options of a streaming request. */
-export interface StreamOptions {
+interface StreamOptions {
   query: Query;
   signal?: AbortSignal | undefined;
   /** The server accepted the request; lines may follow. */

@@ -54,7 +54,7 @@ export interface Bound {
 }
 
 /** What is the least for who serves all of it at once: each with what is before it. */
-export interface Forced {
+interface Forced {
   /** As clusters, and not units, live for minimumLife, with as few nodes as they may have. */
   readonly byMinimumLife: Micros;
   /** As nobody sells a part of a machine. */

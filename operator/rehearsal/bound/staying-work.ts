@@ -3,7 +3,7 @@ import type { TraceLine } from '../trace/trace-line.ts';
 import { type Amounts, amountsOf } from './demand-curve.ts';
 
 /** What runs beyond the standing clusters from a moment on. */
-export type Beyond = Amounts & { readonly at: number };
+type Beyond = Amounts & { readonly at: number };
 
 /**
  * Jobs that stay where they begin: on what stands where there is room, and beyond that else, cut to fit in both. What came beyond while there was no

@@ -22,7 +22,7 @@ const POD_IDENTITY = () => 'pods.eks.amazonaws.com';
  * "Amazon EKS cluster IAM role", "Amazon EKS node IAM role", "Configure Amazon VPC CNI plugin to use Pod Identity",
  * "Store Kubernetes volumes with Amazon EBS".
  */
-export const ROLES = {
+const ROLES = {
   cluster: { principal: () => 'eks.amazonaws.com', actions: ASSUME, policies: ['AmazonEKSClusterPolicy'] },
   node: {
     principal: (partition) => partition.ec2Principal,

@@ -11,7 +11,7 @@ export const TOKEN_LIFE_MS = 60 * 60_000;
 /** A machine that starts now must still find its token valid when it gets to asking. */
 const MARGIN_MS = 15 * 60_000;
 
-export interface PoolToken {
+interface PoolToken {
   readonly text: string;
   readonly expires: Date;
 }

@@ -3,7 +3,7 @@ import { isMovable } from '../../../kube/pods.ts';
 import { keyOf, NODES, type Node, type Pod } from '../../../kube/resources.ts';
 import { DRAINING_ANNOTATION } from './scale-in.ts';
 
-export interface DrainDependencies {
+interface DrainDependencies {
   readonly client: KubeClient;
   readonly now: () => Date;
   /** Pods of the node as the cache has them. */

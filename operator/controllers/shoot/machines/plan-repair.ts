@@ -65,7 +65,7 @@ export interface RepairView {
 }
 
 /** What to do about a machine whose node is unwell. `restart` keeps its disks, `replace` loses them. */
-export interface RepairStep {
+interface RepairStep {
   readonly action: 'restart' | 'replace';
   readonly machine: Machine;
   /** For an Event: what the machine is repaired for. */

@@ -13,7 +13,7 @@ const CERTIFICATES_MS = 10 * 24 * 3600_000;
 const SURE_MS = 30_000;
 
 /** Who is asked, besides the cloud, what there is of a control plane. */
-export interface GroupWitnesses {
+interface GroupWitnesses {
   /** Of the control plane's pool, as they are now. */
   nodes: () => Node[];
   etcd: () => Promise<EtcdMember[] | undefined>;

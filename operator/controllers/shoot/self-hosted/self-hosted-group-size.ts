@@ -27,7 +27,7 @@ const LOST = 'too many control plane machines are lost: etcd has no majority, an
 type Etcd = Pick<EtcdClient, 'observe' | 'remove' | 'transferLeadership'>;
 
 /** What a control plane on machines of a cloud is brought to its size with. */
-export interface GroupWork extends GroupWanted {
+interface GroupWork extends GroupWanted {
   now(): Date;
   /** Asks the cloud. */
   observe(): Promise<ControlPlaneGroupSeen>;

@@ -30,7 +30,7 @@ export async function selfHostedStatus(
 }
 
 /** What is seen of a shoot whose control plane is on machines of its own, for its status. */
-export interface SelfHostedFacts extends RunningFacts {
+interface SelfHostedFacts extends RunningFacts {
   /** See ControlPlaneInfrastructure, which says both. */
   readonly isUp: (machine: string) => boolean;
   readonly names: readonly string[];

@@ -14,7 +14,7 @@ import { drainingCondition, NODES_LEAVING, nodesCondition, systemCondition } fro
 import { desiredNodes, statusOf } from './status-of.ts';
 
 /** What is told of a control plane that runs, wherever it does. */
-export interface ControlPlaneSeen {
+interface ControlPlaneSeen {
   /** Condition ControlPlaneHealthy. */
   readonly healthy: SaidAs<'Shoot', 'ControlPlaneHealthy'>;
   readonly desired: number;

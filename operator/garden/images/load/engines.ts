@@ -11,7 +11,7 @@ const SAVE_MS = 30 * 60_000;
  * Runs a program of this machine; rejects with what it says.
  * @param file that takes its standard output, as long as the disk has room
  */
-export type Run = (command: string[], timeoutMs: number, file?: string) => Promise<string>;
+type Run = (command: string[], timeoutMs: number, file?: string) => Promise<string>;
 
 const runHere: Run = (command, timeoutMs, file) =>
   run(command, {

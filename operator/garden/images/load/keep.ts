@@ -8,7 +8,7 @@ import { type ArchivedImage, contentOf, type Piece, readArchive } from './archiv
 /** What the header of a tar can say of an entry. */
 const TAR_BYTES = 8 * 1024 ** 3;
 
-export interface Loaded {
+interface Loaded {
   /** Full name of the image. */
   ref: string;
   /** Of its manifest. */

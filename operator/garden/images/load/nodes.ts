@@ -7,14 +7,14 @@ const PULL_MS = 10 * 60_000;
 const AT_ONCE = 4;
 
 /** A node that has, or has not, taken an image. */
-export interface NodeResult {
+interface NodeResult {
   node: string;
   taken: boolean;
   error?: string;
 }
 
 /** Whose machines are meant: one cluster's, or all that have an image of the name already. */
-export type Machines = { name: string; namespace: string } | 'those that have it';
+type Machines = { name: string; namespace: string } | 'those that have it';
 
 /** Of the machine's image: with `always`, or where there is one of the name, it is taken from the mirror. */
 const TAKE = `

@@ -36,7 +36,7 @@ export function admission(own: readonly string[], isOwn = isOwnAddress): (addres
 }
 
 /** Finds the addresses of a name; rejects where there are none. */
-export type Lookup = (host: string) => Promise<readonly { address: string }[]>;
+type Lookup = (host: string) => Promise<readonly { address: string }[]>;
 
 export const lookupHere: Lookup = (host) => lookup(host, { all: true });
 

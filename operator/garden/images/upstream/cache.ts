@@ -9,7 +9,7 @@ interface Kept {
   usedAt: number;
 }
 
-export interface CacheOptions {
+interface CacheOptions {
   folder: string;
   /** Bytes that it may hold, as it is now. */
   limit: () => number;

@@ -10,7 +10,7 @@ import { PullError } from './errors.ts';
 import { type Access, bounded, discard, Registries, type Wanted } from './registry.ts';
 import type { RegistrySettings } from './settings.ts';
 
-export interface PullThroughOptions {
+interface PullThroughOptions {
   /** Of the cache. */
   folder: string;
   /** As they are now. */

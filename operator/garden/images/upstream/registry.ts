@@ -22,7 +22,7 @@ export interface Wanted {
 }
 
 /** An answer with a status of 200 or 206. The body must be read or destroyed. */
-export type Answer = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>;
+type Answer = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>;
 
 const CONNECT_MS = 10_000;
 const STALL_MS = 60_000;
