@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { CloudProfile, MachineType } from '../../../operator/api/cloudprofile.ts';
+import type { MachineType } from '../../../operator/api/cloudprofile.ts';
 import { type GPUWish, gpuMachineType } from '../../../operator/api/gpu.ts';
 import { poolsOf } from '../../../operator/api/pools.ts';
-import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import { buildCloudProfile, buildWorkerCluster } from '../../kit/builders/objects.ts';
 
 const price = (hourly: string, region?: string, more: object = {}) => ({
   hourly,
@@ -27,7 +27,7 @@ const TYPES = [
   type('unpriced-1', 1),
   type('four', 4, { price: price('5.0', 'near', { regions: [{ name: 'far', hourly: '0.1' }] }) }),
 ];
-const profile = {
+const profile = buildCloudProfile({
   metadata: { name: 'p' },
   spec: {
     type: 'p',
@@ -40,7 +40,7 @@ const profile = {
       { name: 'alien' },
     ],
   },
-} as unknown as CloudProfile;
+});
 
 describe('gpuMachineType', () => {
   it.each<[string, Partial<GPUWish>, string | undefined]>([
@@ -76,10 +76,10 @@ describe('gpuMachineType', () => {
 describe('a pool with GPUs', () => {
   const pools = (pool: object, spec: object = {}) =>
     poolsOf(
-      {
+      buildWorkerCluster({
         metadata: { name: 'x' },
         spec: { cloudProvider: 'p', pools: [{ name: 'g', ...pool }], ...spec },
-      } as WorkerCluster,
+      }),
       profile,
     ).map(({ machineType, gpu }) => [machineType, gpu]);
 

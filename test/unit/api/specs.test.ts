@@ -1,26 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { type CloudProfile, cloudProfileSpec, providerOf } from '../../../operator/api/cloudprofile.ts';
-import { API_VERSION } from '../../../operator/api/group.ts';
 import { poolsOf } from '../../../operator/api/pools.ts';
 import { profileManifests, simulated } from '../../../operator/api/profiles.ts';
 import { parseBytes, parseCpu } from '../../../operator/api/quantity.ts';
 import { controlPlaneMembers, shootSpec, unactedFields } from '../../../operator/api/shoot.ts';
-import {
-  profileNameOf,
-  unactedClusterFields,
-  type WorkerCluster,
-  workerClusterSpec,
-} from '../../../operator/api/workercluster.ts';
+import { profileNameOf, unactedClusterFields, workerClusterSpec } from '../../../operator/api/workercluster.ts';
+import { buildCloudProfile, buildWorkerCluster } from '../../kit/builders/objects.ts';
 
-const cluster = (spec: object): WorkerCluster => ({
-  apiVersion: API_VERSION,
-  kind: 'WorkerCluster',
-  metadata: { name: 'a', namespace: 'default' },
-  spec: workerClusterSpec.parse({ cloudProvider: 'aws', ...spec }),
-});
-const profile: CloudProfile = {
-  apiVersion: API_VERSION,
-  kind: 'CloudProfile',
+const cluster = (spec: object) =>
+  buildWorkerCluster({
+    metadata: { name: 'a', namespace: 'default' },
+    spec: workerClusterSpec.parse({ cloudProvider: 'aws', ...spec }),
+  });
+const profile = buildCloudProfile({
   metadata: { name: 'aws' },
   spec: {
     type: 'aws',
@@ -29,7 +21,7 @@ const profile: CloudProfile = {
     regions: [{ name: 'r', zones: [{ name: 'ra' }, { name: 'rb' }] }],
     defaults: { region: 'r', machineType: 'm' },
   },
-};
+});
 
 describe('poolsOf', () => {
   const counts = (spec: object) => poolsOf(cluster(spec), profile).map(({ name, count }) => [name, count]);

@@ -9,6 +9,8 @@ import { backupsConcern, seedConcernsBackups } from '../../../operator/controlle
 import { snapshotName } from '../../../operator/controllers/backup/plan.ts';
 import { Spool } from '../../../operator/controllers/backup/take-snapshot.ts';
 import { silent } from '../../../operator/kube/log.ts';
+import { buildShoot } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { BACKUP, MemoryBuckets, NOW, seedWith, sourceOf } from './memory-bucket.ts';
 
 const HOUR = 3600_000;
@@ -18,11 +20,10 @@ const PREFIX = 'shoot--shop--blue/u-1/';
 const READY = [{ type: 'BackupBucketsReady', status: 'True' as const, lastTransitionTime: '2026-11-21T11:00:00Z' }];
 
 const shootWith = (change: { metadata?: object; status?: object } = {}): Shoot =>
-  ({
+  buildShoot({
     metadata: { name: 'blue', namespace: 'shop', uid: 'u-1', generation: 1, ...change.metadata },
-    spec: {},
     status: { seedName: 'blue', controlPlane: { desired: 1, ready: 1 }, ...change.status },
-  }) as unknown as Shoot;
+  });
 
 describe('the controller of backups', () => {
   let buckets: MemoryBuckets;
@@ -47,22 +48,26 @@ describe('the controller of backups', () => {
     source = sourceOf(buckets);
     [shoot, seed] = [shootWith(), seedWith({ ...BACKUP, maxBackupsLimitBasedGC: 2 }, READY)];
     [told, events, etcdReady] = [[], [], 1];
-    controller = new BackupController({
-      source,
-      shoots: { get: () => shoot },
-      seeds: { get: () => seed },
-      registry: {
-        get: () => ({
-          statefulSets: { get: () => (etcdReady === undefined ? undefined : { status: { readyReplicas: etcdReady } }) },
-          secrets: { get: () => undefined },
-          services: { get: () => undefined },
-        }),
-      },
-      spool: new Spool(undefined),
-      log: silent,
-      recordEvent: (_object: unknown, _type: string, reason: string) => events.push(reason),
-      told: (key: string) => told.push(key),
-    } as unknown as BackupDependencies);
+    controller = new BackupController(
+      partOf<BackupDependencies>({
+        source,
+        shoots: { get: () => shoot },
+        seeds: { get: () => seed },
+        registry: {
+          get: () => ({
+            statefulSets: {
+              get: () => (etcdReady === undefined ? undefined : { status: { readyReplicas: etcdReady } }),
+            },
+            secrets: { get: () => undefined },
+            services: { get: () => undefined },
+          }),
+        },
+        spool: new Spool(undefined),
+        log: silent,
+        recordEvent: (_object: unknown, _type: string, reason: string) => events.push(reason),
+        told: (key: string) => told.push(key),
+      }),
+    );
   });
 
   it('asks for nothing where nobody asked for backups', async () => {

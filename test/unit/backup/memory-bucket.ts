@@ -1,10 +1,11 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { BucketSource } from '../../../operator/accounts/bucket-account.ts';
-import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { dependencyNotReady } from '../../../operator/api/errors.ts';
 import type { Seed, SeedSpec } from '../../../operator/api/seed.ts';
 import type { BackupBuckets, Provider } from '../../../providers/contract.ts';
+import { buildCloudProfile, buildSeed } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 /** Buckets in memory, of which is known what was asked. */
 export class MemoryBuckets implements BackupBuckets {
@@ -58,13 +59,13 @@ export const NOW = Date.parse('2026-11-21T12:00:00Z');
 
 /** What leads to these buckets, and a clock that a test moves. */
 export function sourceOf(buckets: BackupBuckets): BucketSource & { time: number } {
-  const profile = { metadata: { name: 'aws' }, spec: { type: 'aws' } } as unknown as CloudProfile;
+  const profile = buildCloudProfile({ metadata: { name: 'aws' }, spec: { type: 'aws' } });
   const source = {
     time: NOW,
     gardenID: 'g-1',
     directory: undefined,
     profiles: () => [profile],
-    provider: () => ({ name: 'aws', backups: buckets }) as unknown as Provider,
+    provider: () => partOf<Provider>({ name: 'aws', backups: buckets }),
     binding: () => undefined,
     credentials: async (use: Parameters<BucketSource['credentials']>[0]) => ({
       use,
@@ -80,11 +81,11 @@ export const seedWith = (
   backup: SeedSpec['backup'],
   conditions: NonNullable<Seed['status']>['conditions'] = [],
 ): Seed =>
-  ({
+  buildSeed({
     metadata: { name: 'blue', uid: 'seed-1', generation: 1 },
     spec: { provider: { type: 'aws', region: 'eu-central-1' }, backup },
     status: { conditions },
-  }) as unknown as Seed;
+  });
 
 export const BACKUP: NonNullable<SeedSpec['backup']> = {
   provider: 'aws',

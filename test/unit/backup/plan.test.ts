@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ANNOTATIONS } from '../../../operator/api/group.ts';
-import type { Seed, SeedSpec } from '../../../operator/api/seed.ts';
+import type { SeedSpec } from '../../../operator/api/seed.ts';
 import {
   backupPolicy,
   planBackups,
@@ -9,6 +9,7 @@ import {
   snapshotName,
   snapshotsIn,
 } from '../../../operator/controllers/backup/plan.ts';
+import { buildSeed } from '../../kit/builders/objects.ts';
 
 const HOUR = 3600_000;
 const T0 = Date.parse('2026-11-21T12:00:00Z');
@@ -18,7 +19,7 @@ const taken = (...hours: number[]) =>
 /** When all snapshots have been taken. */
 const LATER = at(1000);
 const daily = { periodMs: 24 * HOUR, keep: 3 };
-const seed = (backup: SeedSpec['backup']) => ({ spec: { backup } }) as Seed;
+const seed = (backup: SeedSpec['backup']) => buildSeed({ spec: { backup } });
 
 describe('when the next snapshot is due', () => {
   it('is at once when there is none', () => {

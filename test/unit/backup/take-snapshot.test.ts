@@ -1,8 +1,9 @@
 import { expect, it, vi } from 'vitest';
 import type { OpenBucket } from '../../../operator/accounts/bucket-account.ts';
-import type { Seed } from '../../../operator/api/seed.ts';
 import { type EtcdOfShoot, Spool, takeSnapshot } from '../../../operator/controllers/backup/take-snapshot.ts';
 import { issueShootPKI, PKI_SECRET, planShootPKI } from '../../../operator/shoot/pki.ts';
+import { buildSeed } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { MemoryObjects } from '../../kit/memory-objects.ts';
 
 const NS = 'shoot--shop--blue';
@@ -21,8 +22,8 @@ async function tried(server: MemoryObjects): Promise<string> {
       get: (key: string) => (key === `${NS}/etcd-main-0` ? { spec: { clusterIP: '127.0.0.1' } } : undefined),
     },
   };
-  const etcd = { access, seed: { spec: {} } as Seed, technicalID: NS } as unknown as EtcdOfShoot;
-  const bucket = { ctx: { now: () => NOW } } as unknown as OpenBucket;
+  const etcd = partOf<EtcdOfShoot>({ access, seed: buildSeed({}), technicalID: NS });
+  const bucket = partOf<OpenBucket>({ ctx: { now: () => NOW } });
   const spool = new Spool(undefined);
   try {
     await takeSnapshot(etcd, bucket, '', spool, AbortSignal.timeout(60_000));

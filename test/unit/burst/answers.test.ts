@@ -4,16 +4,16 @@ import type { Supply, WaitingWork } from '../../../operator/burst/clusters/model
 import type { WorkState } from '../../../operator/burst/clusters/plan-model.ts';
 import type { FitPod, NodeTemplate } from '../../../operator/burst/fit/model.ts';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
-import type { Pod } from '../../../operator/kube/resources.ts';
+import { buildPod } from '../../kit/builders/objects.ts';
 
 const AT = '2026-11-23T12:00:00Z';
 const podOf = (cpu: string): FitPod =>
-  fitPod({
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'replica', namespace: 'shop' },
-    spec: { containers: [{ name: 'work', resources: { requests: { cpu } } }] },
-  } as Pod);
+  fitPod(
+    buildPod({
+      metadata: { name: 'replica', namespace: 'shop' },
+      spec: { containers: [{ name: 'work', resources: { requests: { cpu } } }] },
+    }),
+  );
 const job = (source: string, count: number, more: Partial<WaitingWork> = {}): WaitingWork => ({
   source,
   count,
@@ -79,12 +79,12 @@ describe('room in clusters', () => {
 
   it('is looked at cluster by cluster: pods and zones of another one of the same name matter to nobody', () => {
     const pod = (app: string, spec: object = {}) =>
-      fitPod({
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: { name: 'replica', namespace: 'shop', labels: { app } },
-        spec: { containers: [{ name: 'work', resources: { requests: { cpu: '1' } } }], ...spec },
-      } as Pod);
+      fitPod(
+        buildPod({
+          metadata: { name: 'replica', namespace: 'shop', labels: { app } },
+          spec: { containers: [{ name: 'work', resources: { requests: { cpu: '1' } } }], ...spec },
+        }),
+      );
     const rule = [{ labelSelector: { matchLabels: { app: 'web' } }, topologyKey: 'zone' }];
     const near = pod('near', { affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: rule } } });
     const away = pod('away', {

@@ -22,15 +22,15 @@ import { readReceipt, storedReceipt } from '../../../operator/burst/clusters/sto
 import { seeCluster } from '../../../operator/burst/clusters/transitions.ts';
 import { atPlace } from '../../../operator/capacity/places.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
+import { buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { holds } from '../../kit/property.ts';
 import { profile } from '../cost/objects.ts';
 
-const cluster = (spec: Partial<WorkerClusterSpec>): WorkerCluster => ({
-  apiVersion: 'multi-cluster.demo.io/v1',
-  kind: 'WorkerCluster',
-  metadata: { name: 'new', namespace: 'shop' },
-  spec: { cloudProvider: 'cloud', controlPlaneNodes: 1, ...spec },
-});
+const cluster = (spec: Partial<WorkerClusterSpec>) =>
+  buildWorkerCluster({
+    metadata: { name: 'new', namespace: 'shop' },
+    spec: { cloudProvider: 'cloud', controlPlaneNodes: 1, ...spec },
+  });
 const offer = (spec: Partial<WorkerClusterSpec>, more: { currency?: string; assumedHourly?: string } = {}) =>
   offerOf({
     cluster: cluster(spec),

@@ -17,7 +17,7 @@ import { takenByPool } from '../../../operator/burst/clusters/room.ts';
 import type { FitPod, NodeTemplate } from '../../../operator/burst/fit/model.ts';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
 import type { ClusterBilling } from '../../../operator/cost/billing.ts';
-import type { Pod } from '../../../operator/kube/resources.ts';
+import { buildPod } from '../../kit/builders/objects.ts';
 import { planByKind } from '../../kit/burst/plan-by-kind.ts';
 import { holds } from '../../kit/property.ts';
 
@@ -40,12 +40,12 @@ const limits = (more: Partial<Limits> = {}): Limits => ({
 });
 
 const podOf = (cpu: string, memory = '1Gi'): FitPod =>
-  fitPod({
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'replica', namespace: 'shop' },
-    spec: { containers: [{ name: 'work', resources: { requests: { cpu, memory } } }] },
-  } as Pod);
+  fitPod(
+    buildPod({
+      metadata: { name: 'replica', namespace: 'shop' },
+      spec: { containers: [{ name: 'work', resources: { requests: { cpu, memory } } }] },
+    }),
+  );
 
 const work = (source: string, count: number, cpu = '1', more: Partial<WaitingWork> = {}): WaitingWork => ({
   source,

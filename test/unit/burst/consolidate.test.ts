@@ -12,7 +12,7 @@ import type {
 import type { FitPod, NodeTemplate } from '../../../operator/burst/fit/model.ts';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
 import type { ClusterBilling } from '../../../operator/cost/billing.ts';
-import type { Pod } from '../../../operator/kube/resources.ts';
+import { buildPod } from '../../kit/builders/objects.ts';
 import { planByKind } from '../../kit/burst/plan-by-kind.ts';
 
 const NOW = Date.parse('2026-11-23T12:00:00Z');
@@ -33,12 +33,12 @@ const limits: Limits = {
 };
 
 const podOf = (cpu: string): FitPod =>
-  fitPod({
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'replica', namespace: 'shop' },
-    spec: { containers: [{ name: 'work', resources: { requests: { cpu, memory: '1Gi' } } }] },
-  } as Pod);
+  fitPod(
+    buildPod({
+      metadata: { name: 'replica', namespace: 'shop' },
+      spec: { containers: [{ name: 'work', resources: { requests: { cpu, memory: '1Gi' } } }] },
+    }),
+  );
 
 const work = (source: string, count: number, cpu = '1', more: Partial<WaitingWork> = {}): WaitingWork => ({
   source,

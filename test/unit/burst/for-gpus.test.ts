@@ -8,7 +8,7 @@ import type {
 } from '../../../operator/burst/clusters/model.ts';
 import type { NodeTemplate } from '../../../operator/burst/fit/model.ts';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
-import type { Pod } from '../../../operator/kube/resources.ts';
+import { buildPod } from '../../kit/builders/objects.ts';
 import { planByKind } from '../../kit/burst/plan-by-kind.ts';
 
 const NOW = Date.parse('2026-11-23T12:00:00Z');
@@ -18,7 +18,7 @@ const MEMBER = { name: 'own', labels: {}, zones: [] };
 const work = (count: number, gpus?: string): WaitingWork => {
   const requests = { cpu: '3', memory: '1Gi', ...(gpus && { 'nvidia.com/gpu': gpus }) };
   const spec = { containers: [{ name: 'work', resources: { requests } }] };
-  const pod = fitPod({ metadata: { name: 'replica', namespace: 'shop' }, spec } as unknown as Pod);
+  const pod = fitPod(buildPod({ metadata: { name: 'replica', namespace: 'shop' }, spec }));
   return { source: 'web', count, pod, each: '3 CPU', since: NOW - 600_000 };
 };
 

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { type Inside, movableWork, type Placed } from '../../../operator/burst/clusters/movable.ts';
 import type { KubeObject, Pod } from '../../../operator/kube/resources.ts';
+import { buildPod } from '../../kit/builders/objects.ts';
 
 const web: Placed = {
   source: 'ResourceBinding shop/web-deployment',
@@ -10,9 +11,7 @@ const web: Placed = {
 };
 
 const pod = (name: string, more: { metadata?: object; spec?: object; owner?: object | null } = {}): Pod =>
-  ({
-    apiVersion: 'v1',
-    kind: 'Pod',
+  buildPod({
     metadata: {
       name,
       namespace: 'shop',
@@ -28,7 +27,7 @@ const pod = (name: string, more: { metadata?: object; spec?: object; owner?: obj
       ...more.spec,
     },
     status: { phase: 'Running' },
-  }) as unknown as Pod;
+  });
 
 const budget = (disruptionsAllowed: number, selector: object | undefined, namespace = 'shop'): KubeObject => ({
   apiVersion: 'policy/v1',

@@ -5,6 +5,7 @@ import { allocatableOf } from '../../../operator/burst/fit/node.ts';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
 import { ClusterState } from '../../../operator/burst/fit/state.ts';
 import { planGrowth } from '../../../operator/burst/nodes/grow.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const asking = (name: string, cpu: string): FitPod =>
   fitPod({
@@ -25,7 +26,7 @@ it('does not promise a pod the part of an ordered node that a DaemonSet will tak
   const grown = (daemons: FitPod[]) =>
     planGrowth({
       state: new ClusterState(),
-      demands: [{ who: 'n/p', keys: ['p', 'q'], replica: asking('p', '500m'), since: '' } as unknown as Demand],
+      demands: [partOf<Demand>({ who: 'n/p', keys: ['p', 'q'], replica: asking('p', '500m'), since: '' })],
       pools: [{ name: 'web', count: 1, minimum: 0, maximum: 5, present: 0, offer: { template, price: 1 } }],
       emptying: [],
       most: 100,

@@ -1,8 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it, test } from 'vitest';
-import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import type { DesiredPool, SizedBy } from '../../../operator/api/pools.ts';
-import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import {
   DECIDES,
   type Decided,
@@ -12,15 +10,16 @@ import {
   presentSize,
   type Say,
 } from '../../../operator/capacity/desired-sizes.ts';
+import { buildCloudProfile, buildWorkerCluster } from '../../kit/builders/objects.ts';
 
-const profile = {
+const profile = buildCloudProfile({
   metadata: { name: 'cloud' },
   spec: { machineTypes: [], regions: [{ name: 'here' }], defaults: { machineType: 'm' } },
-} as unknown as CloudProfile;
+});
 const RANGE = [{ name: 'a', minimum: 1, maximum: 8 }];
 const COPPICE = [{ ...RANGE[0], autoscale: 'Coppice' }];
 const cluster = (spec: object) =>
-  ({ metadata: { name: 'c' }, spec: { cloudProvider: 'cloud', ...spec } }) as WorkerCluster;
+  buildWorkerCluster({ metadata: { name: 'c' }, spec: { cloudProvider: 'cloud', ...spec } });
 const decided = (count: number): Decided => new Map([['a', { count, by: 'Coppice', why: 'pods wait' }]]);
 
 const sizeOf = (spec: object, known: Decided, has?: number): DesiredPool =>

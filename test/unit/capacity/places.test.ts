@@ -1,14 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { API_VERSION } from '../../../operator/api/group.ts';
 import { type WorkerCluster, workerClusterSpec } from '../../../operator/api/workercluster.ts';
 import { atPlace, nextPlace, placeOf, profileNamesOf } from '../../../operator/capacity/places.ts';
+import { buildWorkerCluster } from '../../kit/builders/objects.ts';
 
-const cluster = (spec: object): WorkerCluster => ({
-  apiVersion: API_VERSION,
-  kind: 'WorkerCluster',
-  metadata: { name: 'one', namespace: 'shop' },
-  spec: workerClusterSpec.parse({ cloudProvider: 'aws', dataPlaneNodes: 3, ...spec }),
-});
+const cluster = (spec: object) =>
+  buildWorkerCluster({
+    metadata: { name: 'one', namespace: 'shop' },
+    spec: workerClusterSpec.parse({ cloudProvider: 'aws', dataPlaneNodes: 3, ...spec }),
+  });
 
 const OURS = cluster({
   region: 'frankfurt',

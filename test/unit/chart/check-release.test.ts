@@ -3,12 +3,12 @@ import { checkRelease } from '../../../operator/chart/check-release.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { type HealthServer, serveHealth } from '../../../operator/kube/health.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 let server: HealthServer | undefined;
 afterEach(() => server?.close());
 
-const client = (holderIdentity?: string) =>
-  ({ get: async () => ({ spec: { holderIdentity } }) }) as unknown as KubeClient;
+const client = (holderIdentity?: string) => partOf<KubeClient>({ get: async () => ({ spec: { holderIdentity } }) });
 async function operator(ready: true | string): Promise<{ url: string; namespace: string }> {
   const registry = new Registry();
   registry.counter('coppice_api_requests_total', 'Requests.').inc();

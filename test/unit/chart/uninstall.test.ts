@@ -3,18 +3,19 @@ import { clustersLeft, whyNotUninstalled } from '../../../operator/chart/uninsta
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import type { Resource } from '../../../operator/kube/resources.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const object = (name: string, uid: string, owner?: string) => ({
   metadata: { name, namespace: 'shop', uid, ...(owner && { ownerReferences: [{ uid: owner }] }) },
 });
 const client = (objects: Record<string, object[] | Error>) =>
-  ({
+  partOf<KubeClient>({
     list: async ({ plural }: Resource) => {
       const items = objects[plural]!;
       if (items instanceof Error) throw items;
       return { items };
     },
-  }) as unknown as KubeClient;
+  });
 
 test('names WorkerClusters, and Shoots that none of them has made', async () => {
   const there = {

@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest';
 import type { BurstPolicy } from '../../../operator/api/burstpolicy.ts';
 import { planLines } from '../../../operator/cli/render/burst-plan.ts';
+import { buildBurstPolicy } from '../../kit/builders/objects.ts';
 
-const policy = (status: BurstPolicy['status']): BurstPolicy => ({
-  apiVersion: 'multi-cluster.demo.io/v1alpha1',
-  kind: 'BurstPolicy',
-  metadata: { name: 'peak', namespace: 'shop' },
-  spec: { hub: 'fleet', maximumClusters: 3, budget: { hourly: '20', currency: 'USD' }, candidates: [] },
-  status,
-});
+const policy = (status: BurstPolicy['status']) =>
+  buildBurstPolicy({
+    metadata: { name: 'peak', namespace: 'shop' },
+    spec: { hub: 'fleet', maximumClusters: 3, budget: { hourly: '20', currency: 'USD' }, candidates: [] },
+    status,
+  });
 const AT = '2026-11-23T12:00:00Z';
 const said = (status: 'True' | 'False', message: string) => [
   { type: 'Ready', status, reason: 'Any', message, lastTransitionTime: AT },

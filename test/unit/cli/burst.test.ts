@@ -2,13 +2,13 @@ import { expect, it } from 'vitest';
 import type { BurstPolicy } from '../../../operator/api/burstpolicy.ts';
 import { explainPolicy, POLICIES_HEADER, policyRows } from '../../../operator/cli/render/burst.ts';
 import { renderTable } from '../../../operator/cli/render/table.ts';
+import { buildBurstPolicy } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const NOW = Date.parse('2026-11-23T12:00:00Z');
 const at = (minutes: number) => new Date(NOW - minutes * 60_000).toISOString();
 
-const policy: BurstPolicy = {
-  apiVersion: 'multi-cluster.demo.io/v1alpha1',
-  kind: 'BurstPolicy',
+const policy = buildBurstPolicy({
   metadata: { name: 'peak', namespace: 'shop' },
   spec: {
     hub: 'karmada',
@@ -99,7 +99,7 @@ const policy: BurstPolicy = {
       },
     ],
   },
-};
+});
 
 it('tells what a policy has, what waits, what was decided, and for how much until now', () => {
   expect(explainPolicy(policy, NOW)).toEqual([
@@ -133,11 +133,11 @@ it('tells what a policy has, what waits, what was decided, and for how much unti
 });
 
 it('lists policies, and says of one that nobody has looked at so', () => {
-  const fresh = {
+  const fresh = partOf<BurstPolicy>({
     ...policy,
     metadata: { name: 'new', namespace: 'shop' },
     status: undefined,
-  } as unknown as BurstPolicy;
+  });
   expect(renderTable(POLICIES_HEADER, policyRows([policy, fresh], NOW))).toEqual([
     'NAMESPACE   NAME   HUB       CLUSTERS   HOURLY   SPENT                  DEMAND    WHY',
     'shop        peak   karmada   1/3        0.6/20   12.90 USD in 2026-11   Refused   ResourceBinding shop/web: nothing is bought for its 9 replicas',

@@ -2,7 +2,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Membership } from '../../../operator/api/membership.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import { machinesOf } from '../../../operator/cli/commands/describe.ts';
 import { main } from '../../../operator/cli/main.ts';
@@ -16,6 +15,7 @@ import {
 import { renderTree } from '../../../operator/cli/render/tree.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { buildMembership } from '../../kit/builders/objects.ts';
 import { SmallApiServer } from '../../kit/small-api-server.ts';
 import { AGO, COST, cluster, condition, NOW, quota, READY, shoot } from './objects.ts';
 
@@ -94,12 +94,11 @@ describe('describe', () => {
 
   it('shows in which hubs a cluster is, and what they wait for', () => {
     const membership = (hub: string, status: object, more: object = {}) =>
-      ({
-        kind: 'Membership',
+      buildMembership({
         metadata: { name: `demo.${hub}`, namespace: 'shop', creationTimestamp: AGO, ...more },
         spec: { cluster: 'demo', hub },
         status,
-      }) as unknown as Membership;
+      });
     const lines = draw({
       cluster: cluster('demo', {}, READY),
       memberships: [

@@ -1,19 +1,18 @@
 import { expect, it } from 'vitest';
-import type { Hub } from '../../../operator/api/hub.ts';
-import type { Membership } from '../../../operator/api/membership.ts';
 import { HUBS_HEADER, hubRows, MEMBERSHIPS_HEADER, membershipRows } from '../../../operator/cli/render/hubs.ts';
 import { renderTable } from '../../../operator/cli/render/table.ts';
+import { buildHub, buildMembership } from '../../kit/builders/objects.ts';
 
 const NOW = Date.parse('2026-11-22T12:00:00Z');
 const at = (minutes: number) => new Date(NOW - minutes * 60_000).toISOString();
 
 it('shows which cluster is in which hub, since when, and what it waits for', () => {
   const membership = (cluster: string, status?: object) =>
-    ({
+    buildMembership({
       metadata: { name: `${cluster}.inventory`, namespace: 'shop', creationTimestamp: at(9) },
       spec: { cluster, hub: 'inventory' },
       status,
-    }) as Membership;
+    });
   const memberships = [
     membership('web', { state: 'Joined', since: at(5) }),
     membership('batch', { state: 'Leaving', since: at(1), waiting: 'PlacementDecision shop/a is placed' }),
@@ -29,11 +28,11 @@ it('shows which cluster is in which hub, since when, and what it waits for', () 
 
 it('shows why a hub takes no clusters, and what waits for approval', () => {
   const hub = (name: string, ...conditions: object[]) =>
-    ({
+    buildHub({
       metadata: { name, creationTimestamp: at(60) },
       spec: { type: 'ClusterProfile' },
       status: { conditions, memberships: 3, joined: 2 },
-    }) as unknown as Hub;
+    });
   const hubs = [
     hub('a', { type: 'Ready', status: 'True', message: 'clusters can join' }),
     hub('b', { type: 'Ready', status: 'False', message: 'the hub does not answer' }),

@@ -1,6 +1,7 @@
 import type { Quota } from '../../../operator/api/quota.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
-import type { WorkerCluster, WorkerClusterSpec, WorkerClusterStatus } from '../../../operator/api/workercluster.ts';
+import type { WorkerClusterSpec, WorkerClusterStatus } from '../../../operator/api/workercluster.ts';
+import { buildQuota, buildShoot, buildWorkerCluster } from '../../kit/builders/objects.ts';
 
 export const NOW = Date.parse('2026-11-21T12:00:00Z');
 export const AGO = '2026-11-21T11:58:00Z';
@@ -10,13 +11,12 @@ export const cluster = (
   spec: Partial<WorkerClusterSpec> = {},
   status?: WorkerClusterStatus,
   metadata: object = {},
-): WorkerCluster => ({
-  apiVersion: 'multi-cluster.demo.io/v1',
-  kind: 'WorkerCluster',
-  metadata: { name, namespace: 'default', creationTimestamp: AGO, generation: 1, ...metadata },
-  spec: { cloudProvider: 'local', controlPlaneNodes: 1, dataPlaneNodes: 2, ...spec } as WorkerClusterSpec,
-  ...(status === undefined ? {} : { status }),
-});
+) =>
+  buildWorkerCluster({
+    metadata: { name, namespace: 'default', creationTimestamp: AGO, generation: 1, ...metadata },
+    spec: { cloudProvider: 'local', controlPlaneNodes: 1, dataPlaneNodes: 2, ...spec } as WorkerClusterSpec,
+    ...(status === undefined ? {} : { status }),
+  });
 
 export const condition = (type: string, status: 'True' | 'False' | 'Unknown', reason: string, message = '') => ({
   type,
@@ -60,18 +60,15 @@ export const COST: WorkerClusterStatus['cost'] = {
   asOf: '2026-11-21T11:00:00Z',
 };
 
-export const quota = (metrics: Quota['spec']['metrics'], status?: Quota['status']): Quota => ({
-  apiVersion: 'multi-cluster.demo.io/v1',
-  kind: 'Quota',
-  metadata: { name: 'team', namespace: 'default', creationTimestamp: AGO, generation: 1 },
-  spec: { metrics, currency: 'USD' },
-  ...(status === undefined ? {} : { status }),
-});
+export const quota = (metrics: Quota['spec']['metrics'], status?: Quota['status']) =>
+  buildQuota({
+    metadata: { name: 'team', namespace: 'default', creationTimestamp: AGO, generation: 1 },
+    spec: { metrics, currency: 'USD' },
+    ...(status === undefined ? {} : { status }),
+  });
 
 export const shoot = (name: string, workers: number): Shoot =>
-  ({
-    apiVersion: 'multi-cluster.demo.io/v1',
-    kind: 'Shoot',
+  buildShoot({
     metadata: { name, namespace: 'default', creationTimestamp: AGO, generation: 1 },
     spec: {
       region: 'here',
@@ -79,4 +76,4 @@ export const shoot = (name: string, workers: number): Shoot =>
       provider: { type: 'local', workers: [{ name: 'worker', minimum: workers, maximum: workers }] },
     },
     status: { observedGeneration: 1, conditions: [condition('Ready', 'True', 'Created')] },
-  }) as unknown as Shoot;
+  });

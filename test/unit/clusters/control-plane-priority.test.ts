@@ -4,18 +4,19 @@ import type { KubeClient } from '../../../operator/kube/client.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 /** A seed that has this class, or refuses to have one made. */
 function seedWith({ found, refusal }: { found?: object; refusal?: KubeApiError }) {
   const made: KubeObject[] = [];
-  const client = {
+  const client = partOf<KubeClient>({
     getOrUndefined: async () => found,
     create: async (object: KubeObject) => {
       if (refusal) throw refusal;
       made.push(object);
       return object;
     },
-  } as unknown as KubeClient;
+  });
   return { made, ensure: () => ensureControlPlanePriority(client, silent, new AbortController().signal) };
 }
 

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { slimCertificateRequest, slimNode } from '../../../operator/clusters/kept-objects.ts';
 import type { CertificateSigningRequest, Node } from '../../../operator/kube/resources.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 it('keeps of a Node what is decided by, and not what a tenant may write without end', () => {
   const kept = {
@@ -42,12 +43,12 @@ it('keeps of a Node what is decided by, and not what a tenant may write without 
 
 it('keeps of a request for a certificate what is judged, and of an answered one only that it was', () => {
   const spec = { request: 'cmVxdWVzdA==', signerName: 's', usages: ['server auth'], username: 'u', groups: ['g'] };
-  const csr = {
+  const csr = partOf<CertificateSigningRequest>({
     apiVersion: 'certificates.k8s.io/v1',
     kind: 'CertificateSigningRequest',
     metadata: { name: 'csr', uid: 'u', resourceVersion: '7', annotations: { other: 'x' } },
     spec: { ...spec, extra: { other: ['x'] } },
-  } as unknown as CertificateSigningRequest;
+  });
   const metadata = { name: 'csr', uid: 'u', resourceVersion: '7' };
   expect(slimCertificateRequest(csr)).toEqual({ ...csr, metadata, spec });
   const approved = { type: 'Approved', status: 'True' };

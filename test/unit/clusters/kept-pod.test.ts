@@ -4,6 +4,7 @@ import { keptPod } from '../../../operator/clusters/kept-pod.ts';
 import { podRequests } from '../../../operator/kube/pod-requests.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
 import { sentPod } from '../../bench/kept-pods.ts';
+import { buildPod } from '../../kit/builders/objects.ts';
 
 const term = { labelSelector: { matchLabels: { app: 'a' } }, topologyKey: 'kubernetes.io/hostname' };
 const scheduling = {
@@ -26,13 +27,11 @@ const scheduling = {
   overhead: { cpu: '250m' },
 };
 const pod = (spec: object, more: object = {}): Pod =>
-  ({
-    apiVersion: 'v1',
-    kind: 'Pod',
+  buildPod({
     metadata: { name: 'p', namespace: 'n', uid: 'u', resourceVersion: '1', creationTimestamp: '2026-11-22T12:00:00Z' },
     spec: { containers: [], ...spec },
     ...more,
-  }) as Pod;
+  });
 
 describe('what is kept of a pod', () => {
   it('is all that a scheduler looks at', () => {

@@ -5,6 +5,7 @@ import type { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import type { WatchEvent } from '../../../operator/kube/requests/watch.ts';
 import type { KubeObject, Resource } from '../../../operator/kube/resources.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 let version = 1;
 const node = (name: string, addresses: string[], more: object = {}) => ({
@@ -56,7 +57,7 @@ async function openSeed() {
     await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
   };
   const told: string[] = [];
-  const client = { server: 'https://api.example.com:6443', watch } as unknown as KubeClient;
+  const client = partOf<KubeClient>({ server: 'https://api.example.com:6443', watch });
   const resolve = async () => ['192.0.2.5', '2001:db8::5'];
   const seed = new SeedAccess({ name: 'far', identity: 'one', client, resolve }, silent, (key) => told.push(key));
   await seed.start(AbortSignal.timeout(5000));

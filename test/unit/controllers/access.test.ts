@@ -10,6 +10,7 @@ import { systemComponentsTask } from '../../../operator/controllers/shoot/tasks/
 import { Flow, type Task } from '../../../operator/flow/graph.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { pool } from '../providers/fixtures.ts';
 import { controlPlane, pkiOf } from '../shoot/values.ts';
 
@@ -23,7 +24,7 @@ function silent(lastOperation: Partial<LastOperation> | undefined) {
     ...newShootState(),
     connection: { client: { create: async () => {} }, applyAll: () => new Promise<void>(() => {}) },
   };
-  const op = {
+  const op = partOf<Operation>({
     values,
     pki,
     state,
@@ -32,7 +33,7 @@ function silent(lastOperation: Partial<LastOperation> | undefined) {
     shoot: { metadata: { name: 'demo', namespace: 'shop' }, spec: {}, status: lastOperation && { lastOperation } },
     provider: { reconcilePool: async (_: unknown, { name }: { name: string }) => void made.push(name) },
     context: () => ({}),
-  } as unknown as Operation;
+  });
   return { op, made };
 }
 const done = (id: string): Task => ({ id, title: id, run: async () => {} });
@@ -73,11 +74,11 @@ it.each([
   ['on machines of its own', pool({ name: 'own' })],
 ])('nothing waits for it in a cluster that has served, whose control plane is %s', (_, controlPlanePool) => {
   const seed = { statefulSets: new Map(), deployments: new Map(), podsOf: () => [] };
-  const op = {
+  const op = partOf<Operation>({
     ...silent({ type: 'Reconcile', state: 'Succeeded' }).op,
     seed,
     controlPlanePool,
-  } as unknown as Operation;
+  });
   const tasks = strategyOf(op).reconcileTasks(op);
   const looks = tasks.filter(({ id, skip }) => id.startsWith('access') && !skip);
   expect(looks.map(({ id }) => id)).toEqual(['access-again']);
@@ -88,7 +89,7 @@ describe('the role of the admin', () => {
   const rolesMadeFor = async (last: Partial<LastOperation> | undefined, refused?: KubeApiError) => {
     const { op } = silent(last);
     const asked: string[] = [];
-    op.state.connection = {
+    op.state.connection = partOf<ClusterConnection>({
       client: {
         create: async ({ metadata }: KubeObject) => {
           asked.push(`made ${metadata.name}`);
@@ -99,7 +100,7 @@ describe('the role of the admin', () => {
         asked.push(...objects.map(({ metadata }) => `applied ${metadata.name}`));
         return new Promise<void>(() => {});
       },
-    } as unknown as ClusterConnection;
+    });
     await run([done('api-server-serves'), ...accessTasks(op)]);
     return asked;
   };
@@ -122,14 +123,14 @@ const refusal = new KubeApiError('PATCH deployments/coredns', 500, {
 function refusing(lastOperation: Partial<LastOperation>) {
   const { op, made } = silent(lastOperation);
   const applied: string[] = [];
-  op.state.connection = {
+  op.state.connection = partOf<ClusterConnection>({
     applyAll: async (objects: KubeObject[]) => {
       for (const { kind, metadata } of objects) {
         if (kind === 'Deployment') throw refusal;
         applied.push(`${kind} ${metadata.name}`);
       }
     },
-  } as unknown as ClusterConnection;
+  });
   const provider = { ...op.provider, needsBootstrapToken: true };
   return { op: { ...op, provider } as Operation, made, applied };
 }

@@ -18,6 +18,7 @@ import { Informer } from '../../../operator/kube/informer.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { startProxy } from '../../kit/connect-proxy.ts';
 import { SmallApiServer } from '../../kit/small-api-server.ts';
 
@@ -82,7 +83,7 @@ const attach = (name = 'demo', namespace = 'shop', more: object = {}, annotation
   const attached = { kubeconfigSecretRef: { name }, ...more };
   const key = `${namespace}/${name}`;
   const metadata = { name, namespace, uid: `uid-of-${key}`, generation: 1, finalizers: [FINALIZER], annotations };
-  clusters.set(key, { metadata, spec: { mode: 'Attached', attached } } as unknown as WorkerCluster);
+  clusters.set(key, buildWorkerCluster({ metadata, spec: { mode: 'Attached', attached } }));
   return key;
 };
 const facts = (key: string) => controller.facts(key, `uid-of-${key}`);

@@ -9,23 +9,23 @@ import { clusterGoes } from '../../../operator/controllers/membership/leave.ts';
 import { whyNotUsable } from '../../../operator/controllers/membership/member.ts';
 import { planAttached } from '../../../operator/controllers/workercluster/attached.ts';
 import type { Node } from '../../../operator/kube/resources.ts';
+import { buildNode, buildWorkerCluster } from '../../kit/builders/objects.ts';
 
 const NOW = new Date('2026-11-22T12:00:00Z');
 const cluster = (more: Partial<WorkerCluster> = {}) =>
-  ({
+  buildWorkerCluster({
     metadata: { name: 'demo', namespace: 'shop', uid: 'u', generation: 2, finalizers: [FINALIZER] },
     spec: { mode: 'Attached', controlPlaneNodes: 1, attached: { kubeconfigSecretRef: { name: 'theirs' } } },
     ...more,
-  }) as unknown as WorkerCluster;
+  });
 const node = (name: string, ready: boolean, region = 'eu') =>
-  ({
+  buildNode({
     metadata: { name, labels: { 'topology.kubernetes.io/region': region } },
-    spec: {},
     status: {
       allocatable: { cpu: '4', memory: '8Gi' },
       conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }],
     },
-  }) as unknown as Node;
+  });
 const open = (...nodes: Node[]): AttachedFacts => ({
   generation: 2,
   refusal: undefined,

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { DesiredPool } from '../../../operator/api/pools.ts';
-import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { learnNodes } from '../../../operator/burst/nodes/expected.ts';
 import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
 import { machinesOf, type OfferView, offerOf } from '../../../operator/controllers/autoscaling/offers.ts';
 import { profile } from '../../kit/autoscaled-cluster.ts';
+import { buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { node } from '../../kit/burst.ts';
 
 const now = new Date('2026-11-23T00:00:00Z');
@@ -28,7 +28,7 @@ const pool = (more: Partial<DesiredPool> = {}): DesiredPool => ({
   ...more,
 });
 const view = (more: Partial<OfferView> = {}): OfferView => ({
-  cluster: { metadata: { name: 'one', uid: 'u1' }, spec: { cloudProvider: 'cloud' } } as WorkerCluster,
+  cluster: buildWorkerCluster({ metadata: { name: 'one', uid: 'u1' }, spec: { cloudProvider: 'cloud' } }),
   profile: profile(types),
   ...machinesOf({ provider: { name: 'local', simulated: false }, isManaged: false }),
   capacity: { depleted: [], tries: [] },

@@ -1,12 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
-import type { Seed } from '../../../operator/api/seed.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { providerContext } from '../../../operator/controllers/shoot/provider-context.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { InTurn } from '../../../operator/kube/in-turn.ts';
 import type { Secret } from '../../../operator/kube/resources.ts';
+import { buildSeed } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const POOLS = ['control-plane', 'gpu', 'general'];
 
@@ -19,7 +20,7 @@ function testbed() {
     await nextTurn();
     inCluster.push(`${stringData?.['token-id']}.${stringData?.['token-secret']}`);
   };
-  const op = {
+  const op = partOf<Operation>({
     pools: POOLS.map((name) => ({ name, count: 1 })),
     pki: { 'ca.crt': 'CA', 'ca.key': 'KEY' },
     provider: {},
@@ -42,8 +43,8 @@ function testbed() {
       addresses: { apiServer: '100.64.0.1', etcd: [] },
     },
     deps: { now: () => new Date('2026-11-22T00:00:00Z') },
-  } as unknown as Operation;
-  const context = () => providerContext(op, {} as CloudProfile, { spec: { provider: {} } } as Seed);
+  });
+  const context = () => providerContext(op, {} as CloudProfile, buildSeed({ spec: { provider: {} } }));
   const tokens = async () => Promise.all(POOLS.map((pool) => context().bootstrapKubeconfig(pool)));
   return { tokens, inCluster, writes: () => applied };
 }

@@ -1,15 +1,14 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { BurstPolicySpec } from '../../../operator/api/burstpolicy.ts';
-import { API_VERSION } from '../../../operator/api/group.ts';
 import type { Hub } from '../../../operator/api/hub.ts';
 import { burstReceiptName } from '../../../operator/api/names.ts';
-import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { hearHub } from '../../../operator/controllers/burst/hear-hub.ts';
 import type { Reader, StatusPart } from '../../../operator/hubs/contract.ts';
 import { kueueHub } from '../../../operator/hubs/kueue.ts';
 import type { DispatchedWorkload } from '../../../operator/hubs/kueue-demand.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { BURSTPOLICIES, HUBS, type KubeObject } from '../../../operator/kube/resources.ts';
+import { buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { BurstTestbed, MINUTE, policyNamed, SECOND } from '../../kit/burst/testbed.ts';
 import { reader } from '../hubs/hub-members.ts';
 
@@ -127,7 +126,7 @@ it('has a pool of a cluster that is there grow for a job before a cluster is bou
   const pools = [{ name: 'a', minimum: 1, maximum: 5, autoscale: 'Coppice' as const }];
   const spec = { cloudProvider: 'cloud', pools };
   const metadata = { name: 'private', namespace: 'shop', uid: 'uid-of-private', labels: { fleet: 'private' } };
-  const member = { apiVersion: API_VERSION, kind: 'WorkerCluster', metadata, spec } as unknown as WorkerCluster;
+  const member = buildWorkerCluster({ metadata, spec });
   testbed.objects.put(member);
   const arrive = (minimum: number, pods: number) =>
     testbed.join({ ...member, spec: { ...member.spec, pools: [{ ...pools[0]!, minimum }] } }, pods);

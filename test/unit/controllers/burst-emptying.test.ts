@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { BurstPolicySpec } from '../../../operator/api/burstpolicy.ts';
-import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../../operator/api/group.ts';
+import { ALPHA_API_VERSION, LABELS } from '../../../operator/api/group.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import type { PlacedWork } from '../../../operator/hubs/contract.ts';
 import type { KubeObject, Pod } from '../../../operator/kube/resources.ts';
+import { buildPod, buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { BurstTestbed, demand, Killed, MINUTE, policyNamed, SECOND } from '../../kit/burst/testbed.ts';
 
 const UNDERUSED = { scaleIn: { consolidationPolicy: 'WhenEmptyOrUnderutilized' as const } };
@@ -16,8 +17,7 @@ beforeEach(() => {
 });
 
 const pod = (name: string, nodeName: string): Pod =>
-  ({
-    kind: 'Pod',
+  buildPod({
     metadata: {
       name,
       namespace: 'shop',
@@ -25,7 +25,7 @@ const pod = (name: string, nodeName: string): Pod =>
       ownerReferences: [{ kind: 'ReplicaSet', name: 'web-5d4f', uid: 'rs', controller: true }],
     },
     spec: { nodeName, containers: [{ name: 'web', resources: { requests: { cpu: '1', memory: '1Gi' } } }] },
-  }) as unknown as Pod;
+  });
 
 /** The cluster that was bought. */
 const bought = (): WorkerCluster => testbed.clusters().find(({ metadata }) => metadata.labels?.[LABELS.burstPolicy])!;
@@ -50,12 +50,10 @@ const draining = { type: 'Drained', status: 'False', reason: 'Draining', message
 /** A bought cluster of three nodes is old enough, and one replica is left there; the private one has so many nodes, and nothing runs there. */
 async function afterPeak(more: Partial<BurstPolicySpec> = UNDERUSED, ownNodes = 4): Promise<void> {
   testbed.objects.put(policyNamed('peak', { ...more, maximumClusters: 1 }));
-  const own: WorkerCluster = {
-    apiVersion: API_VERSION,
-    kind: 'WorkerCluster',
+  const own = buildWorkerCluster({
     metadata: { name: 'private', namespace: 'shop' },
     spec: { cloudProvider: 'cloud', controlPlaneNodes: 1, pools: [{ name: 'a', minimum: ownNodes }] },
-  };
+  });
   testbed.demands = [demand(SOURCE, 3)];
   await testbed.looks(40 * SECOND);
   testbed.objects.put(own);

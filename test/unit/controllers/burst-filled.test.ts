@@ -2,7 +2,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Membership } from '../../../operator/api/membership.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { PlacedSource } from '../../../operator/hubs/contract.ts';
-import { MEMBERSHIPS, type Pod } from '../../../operator/kube/resources.ts';
+import { MEMBERSHIPS } from '../../../operator/kube/resources.ts';
+import { buildPod } from '../../kit/builders/objects.ts';
 import { BurstTestbed, demand, MINUTE, policyNamed, SECOND } from '../../kit/burst/testbed.ts';
 
 const WEB = 'ResourceBinding shop/web';
@@ -43,16 +44,15 @@ const placed = (members: readonly string[], more: Partial<PlacedSource> = {}): P
   ...more,
 });
 
-const pod = (cluster: WorkerCluster, name: string): Pod => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: {
-    name,
-    namespace: 'shop',
-    ownerReferences: [{ apiVersion: '', kind: 'ReplicaSet', name: 'web-7d', uid: '' }],
-  },
-  spec: { nodeName: `${cluster.metadata.name}-0`, containers: [] },
-});
+const pod = (cluster: WorkerCluster, name: string) =>
+  buildPod({
+    metadata: {
+      name,
+      namespace: 'shop',
+      ownerReferences: [{ apiVersion: '', kind: 'ReplicaSet', name: 'web-7d', uid: '' }],
+    },
+    spec: { nodeName: `${cluster.metadata.name}-0`, containers: [] },
+  });
 const podsOf = (cluster: WorkerCluster) => testbed.open.get(`shop/${cluster.metadata.name}`)!;
 
 describe('a bought cluster that its hub fills again', () => {

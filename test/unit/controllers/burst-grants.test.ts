@@ -4,6 +4,7 @@ import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { likenessOf } from '../../../operator/burst/likeness.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
+import { buildPod } from '../../kit/builders/objects.ts';
 import { BurstTestbed, demand, Killed, MINUTE, policyNamed, SECOND } from '../../kit/burst/testbed.ts';
 
 const candidate = (more: object = {}): BurstPolicySpec['candidates'][number] => ({
@@ -39,15 +40,14 @@ function sizeTo(count: number, replicas = count): void {
 }
 /** A pod that the scheduler of the cluster has no node for: each needs one of its own. */
 const lacking = (name: string): Pod =>
-  ({
-    kind: 'Pod',
+  buildPod({
     metadata: { name, namespace: 'shop', uid: name },
     spec: { containers: [{ name: 'web', resources: { requests: { cpu: '1', memory: '1Gi' } } }] },
     status: {
       phase: 'Pending',
       conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', lastTransitionTime: '' }],
     },
-  }) as unknown as Pod;
+  });
 
 /** A cluster of two nodes that is full, and whose minimum is released. */
 async function two(): Promise<void> {

@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { BurstPolicySpec } from '../../../operator/api/burstpolicy.ts';
-import { API_VERSION, LABELS } from '../../../operator/api/group.ts';
+import { LABELS } from '../../../operator/api/group.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
+import { buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { BurstTestbed, demand, Killed, MINUTE, policyNamed, SECOND } from '../../kit/burst/testbed.ts';
 import { quota } from '../cost/objects.ts';
 
@@ -27,12 +28,10 @@ function begin(): void {
 }
 
 const privateCluster = (pool: object = {}): WorkerCluster =>
-  ({
-    apiVersion: API_VERSION,
-    kind: 'WorkerCluster',
+  buildWorkerCluster({
     metadata: { name: 'private', namespace: 'shop', uid: 'uid-of-private', labels: { fleet: 'private' } },
     spec: { cloudProvider: 'cloud', pools: [{ name: 'a', minimum: 1, maximum: 5, autoscale: 'Coppice', ...pool }] },
-  }) as unknown as WorkerCluster;
+  });
 
 /** What the controllers of nodes do: there are so many nodes, and as many replicas on them. */
 function arrive(nodes: number, replicas: number): void {

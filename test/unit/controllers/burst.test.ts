@@ -11,6 +11,7 @@ import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import { toldBy } from '../../../operator/controllers/burst/sold-out-told.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { BURSTPOLICIES, HUBS, type Node, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { buildPod } from '../../kit/builders/objects.ts';
 import { BurstTestbed, demand, Killed, MINUTE, policyNamed, SECOND, START, spec } from '../../kit/burst/testbed.ts';
 import { profile, quota } from '../cost/objects.ts';
 
@@ -794,8 +795,7 @@ describe('a candidate', () => {
     testbed.join(first!, 3);
     const open = testbed.open.get(`shop/${first!.metadata.name}`)!;
     const agent = (cpu: string): Pod =>
-      ({
-        kind: 'Pod',
+      buildPod({
         metadata: {
           name: 'agent-1',
           namespace: 'agents',
@@ -805,7 +805,7 @@ describe('a candidate', () => {
         },
         spec: { nodeName: open.nodes[0]!.metadata.name, containers: [{ name: 'a', resources: { requests: { cpu } } }] },
         status: { phase: 'Running' },
-      }) as unknown as Pod;
+      });
     testbed.demands = [demand('ResourceBinding shop/api', 3)];
     open.pods.push(agent('950m'));
     await testbed.looks(10 * MINUTE);

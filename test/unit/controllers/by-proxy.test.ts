@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import type { HubSpec } from '../../../operator/api/hub.ts';
-import type { Seed } from '../../../operator/api/seed.ts';
 import { connectCluster } from '../../../operator/clusters/kubeconfig-cluster.ts';
 import { SeedRegistry } from '../../../operator/clusters/seed-access.ts';
 import { HubConnections } from '../../../operator/controllers/membership/hub-connections.ts';
@@ -10,13 +9,15 @@ import type { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { NODES } from '../../../operator/kube/resources.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { buildSeed } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { type ConnectProxy, startProxy } from '../../kit/connect-proxy.ts';
 
 /** Reserved for documentation: nobody answers there. */
 const text = kubeconfig({ server: 'https://192.0.2.1:6443', ca: '', token: 't', name: 'c', user: 'u' });
 const never = new AbortController().signal;
 const secret = { data: { value: Buffer.from(text).toString('base64') } };
-const garden = { get: async () => secret, getOrUndefined: async () => secret } as unknown as KubeClient;
+const garden = partOf<KubeClient>({ get: async () => secret, getOrUndefined: async () => secret });
 let proxy: ConnectProxy;
 beforeAll(async () => {
   proxy = await startProxy({});
@@ -33,7 +34,7 @@ it.each<[string, () => Promise<unknown>]>([
   [
     'a seed',
     () => {
-      const seed = { metadata: { name: 'far' }, spec: { kubeconfigRef: { name: 'far' } } } as Seed;
+      const seed = buildSeed({ metadata: { name: 'far' }, spec: { kubeconfigRef: { name: 'far' } } });
       return new SeedRegistry(garden, silent).open(seed, never);
     },
   ],
@@ -55,13 +56,13 @@ it.each<[string, () => Promise<unknown>]>([
   expect(new Set(proxy.asked)).toEqual(new Set(['192.0.2.1:6443']));
 });
 
-const operation = (exposure: string | undefined, isElsewhere: boolean, isInCloud = false) =>
-  ({
+const operation = (exposure: 'LoadBalancer' | undefined, isElsewhere: boolean, isInCloud = false) =>
+  partOf<Operation>({
     values: { exposure },
     seed: { isElsewhere },
     provider: { inCloud: isInCloud },
     controlPlanePool: isInCloud ? {} : undefined,
-  }) as unknown as Operation;
+  });
 
 it.each([
   ['a load balancer of a seed elsewhere', operation('LoadBalancer', true), true],

@@ -4,13 +4,12 @@ import type { Condition } from '../../../operator/api/meta.ts';
 import { reconcileCloudProfile } from '../../../operator/controllers/cloudprofile/controller.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { openProviders } from '../../../providers/index.ts';
+import { buildCloudProfile } from '../../kit/builders/objects.ts';
 
-const profile = {
-  apiVersion: 'multi-cluster.demo.io/v1',
-  kind: 'CloudProfile',
+const profile = buildCloudProfile({
   metadata: { name: 'local', uid: 'u-1', generation: 1 },
   spec: { type: 'local', kubernetes: {}, machineTypes: [], regions: [] },
-} as CloudProfile;
+});
 
 async function conditionsWhere(localMachines: boolean): Promise<Condition[]> {
   const engine = () => Promise.reject(new Error('nobody asks for it'));

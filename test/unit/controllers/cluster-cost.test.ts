@@ -1,19 +1,19 @@
 import { expect, it } from 'vitest';
-import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
+import { FINALIZER } from '../../../operator/api/group.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
 import type { Provider } from '../../../providers/contract.ts';
+import { buildWorkerCluster } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { profile } from '../cost/objects.ts';
 
 const at = (minutes: number): Date => new Date(Date.parse('2026-11-21T00:00:00Z') + minutes * 60_000);
-const cluster: WorkerCluster = {
-  apiVersion: API_VERSION,
-  kind: 'WorkerCluster',
+const cluster = buildWorkerCluster({
   metadata: { name: 'a', namespace: 'shop', uid: 'u', generation: 1, finalizers: [FINALIZER] },
   spec: { cloudProvider: 'cloud', controlPlaneNodes: 1, dataPlaneNodes: 3 },
-};
-const provider = { name: 'fake', simulated: false, validate: () => [] } as unknown as Provider;
+});
+const provider = partOf<Provider>({ name: 'fake', simulated: false, validate: () => [] });
 
 /** Status of the cluster with so many machines, at that time. */
 function statusWith(machines: number | undefined, minutes: number, before: WorkerCluster = cluster) {

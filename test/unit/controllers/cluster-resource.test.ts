@@ -2,22 +2,20 @@ import { describe, expect, it } from 'vitest';
 import { clusterResource, countInSteps, countResources, podAddresses } from '../../../operator/clusters/capacity.ts';
 import { podRequests } from '../../../operator/kube/pod-requests.ts';
 import type { Node, Pod } from '../../../operator/kube/resources.ts';
+import { buildNode, buildPod } from '../../kit/builders/objects.ts';
 
-const node = (name: string, cpu: string, memory: string, more: Partial<Node['spec']> = {}, ready = 'True'): Node => ({
-  apiVersion: 'v1',
-  kind: 'Node',
-  metadata: { name },
-  spec: { podCIDR: '100.96.0.0/24', ...more },
-  status: { allocatable: { cpu, memory, 'nvidia.com/gpu': '1' }, conditions: [{ type: 'Ready', status: ready }] },
-});
+const node = (name: string, cpu: string, memory: string, more: Partial<Node['spec']> = {}, ready = 'True') =>
+  buildNode({
+    metadata: { name },
+    spec: { podCIDR: '100.96.0.0/24', ...more },
+    status: { allocatable: { cpu, memory, 'nvidia.com/gpu': '1' }, conditions: [{ type: 'Ready', status: ready }] },
+  });
 const pod = (nodeName: string, requests: Record<string, string>, more: object = {}, phase = 'Running'): Pod =>
-  ({
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'p' },
+  buildPod({
+    metadata: { name: 'p', namespace: undefined },
     spec: { nodeName, containers: [{ name: 'c', resources: { requests } }], ...more },
     status: { phase },
-  }) as Pod;
+  });
 
 describe('clusterResource', () => {
   it('counts all, free, and free in one piece', () => {
@@ -92,10 +90,10 @@ describe('podRequests', () => {
       ],
       overhead: { cpu: '50m' },
     };
-    expect(podRequests({ spec } as unknown as Pod).cpu).toBe(850);
+    expect(podRequests(buildPod({ spec })).cpu).toBe(850);
   });
   it('gives no address to a pod of the host network', () => {
-    expect(podRequests({ spec: { hostNetwork: true, containers: [] } } as unknown as Pod).ipPool).toBe(0);
+    expect(podRequests(buildPod({ spec: { hostNetwork: true, containers: [] } })).ipPool).toBe(0);
   });
 });
 

@@ -12,6 +12,7 @@ import type { EtcdMember } from '../../../operator/etcd/etcd-client.ts';
 import type { Node } from '../../../operator/kube/resources.ts';
 import { planControlPlaneGroup } from '../../../operator/shoot/control-plane-group.ts';
 import type { ControlPlaneGroupSeen, Machine } from '../../../providers/contract.ts';
+import { buildNode } from '../../kit/builders/objects.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
 
@@ -30,13 +31,12 @@ const seen = (hosts: string[], asked = hosts.length): ControlPlaneGroupSeen => (
   machines: hosts.map((host) => machine(host)),
 });
 const version = '1.36.3';
-const node = (name: string, runs = version): Node => ({
-  apiVersion: 'v1',
-  kind: 'Node',
-  metadata: { name, labels: { [JOINED_LABEL]: '' } },
-  spec: { podCIDR: '10.0.0.0/24' },
-  status: { conditions: [{ type: 'Ready', status: 'True' }], nodeInfo: { kubeletVersion: `v${runs}` } },
-});
+const node = (name: string, runs = version) =>
+  buildNode({
+    metadata: { name, labels: { [JOINED_LABEL]: '' } },
+    spec: { podCIDR: '10.0.0.0/24' },
+    status: { conditions: [{ type: 'Ready', status: 'True' }], nodeInfo: { kubeletVersion: `v${runs}` } },
+  });
 const member = (name: string): EtcdMember => ({
   id: `id-${name}`,
   name,

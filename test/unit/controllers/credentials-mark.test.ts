@@ -1,12 +1,15 @@
 import { expect, it } from 'vitest';
 import type { CredentialsBinding } from '../../../operator/api/credentialsbinding.ts';
 import { API_VERSION, LABELS, ROLES } from '../../../operator/api/group.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import type { WorkloadIdentity } from '../../../operator/api/workloadidentity.ts';
 import {
   type CredentialsDependencies,
   reconcileCredentials,
 } from '../../../operator/controllers/credentials/controller.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import type { KubeObject, Secret } from '../../../operator/kube/resources.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { memoryProfile } from '../../kit/managed-garden.ts';
 
 const binding = {
@@ -31,13 +34,13 @@ function namespace(comes: number) {
   let asked = 0;
   const marks: (string | undefined)[] = [];
   const statuses: KubeObject[] = [];
-  const cache = (objects: unknown[]) => ({ list: () => objects, get: () => objects[0], absorb: () => {} });
-  const deps = {
-    clusters: cache([]),
-    bindings: cache([binding]),
-    credentials: cache([]),
-    identities: cache([]),
-    profiles: cache([memoryProfile]),
+  const cache = <T>(...objects: T[]) => ({ list: () => objects, get: () => objects[0], absorb: () => {} });
+  const deps = partOf<CredentialsDependencies>({
+    clusters: cache<WorkerCluster>(),
+    bindings: cache(binding),
+    credentials: cache<Secret>(),
+    identities: cache<WorkloadIdentity>(),
+    profiles: cache(memoryProfile),
     clouds: () => ({}),
     log: silent,
     state: { namespace: 'kube-system', directory: '/nowhere', garden: { getOrUndefined: async () => kept } },
@@ -65,7 +68,7 @@ function namespace(comes: number) {
       },
     },
     accepted: () => {},
-  } as unknown as CredentialsDependencies;
+  });
   const look = () => reconcileCredentials(deps, 'shop', new AbortController().signal);
   const codes = () => (statuses.at(-1) as CredentialsBinding).status?.conditions?.[0]?.codes;
   return { look, codes };

@@ -4,13 +4,13 @@ import { type CredentialsBinding, credentialsBindingFields } from '../../../oper
 import { API_VERSION } from '../../../operator/api/group.ts';
 import { type WorkerCluster, workerClusterSpec } from '../../../operator/api/workercluster.ts';
 import { unactedQuotas, usedNames } from '../../../operator/controllers/credentials/controller.ts';
+import { buildWorkerCluster } from '../../kit/builders/objects.ts';
 
-const cluster = (credentialsRef: object | undefined, namespace = 'shop'): WorkerCluster => ({
-  apiVersion: API_VERSION,
-  kind: 'WorkerCluster',
-  metadata: { name: 'one', namespace },
-  spec: workerClusterSpec.parse({ cloudProvider: 'aws', dataPlaneNodes: 1, credentialsRef }),
-});
+const cluster = (credentialsRef: object | undefined, namespace = 'shop') =>
+  buildWorkerCluster({
+    metadata: { name: 'one', namespace },
+    spec: workerClusterSpec.parse({ cloudProvider: 'aws', dataPlaneNodes: 1, credentialsRef }),
+  });
 const binding = (name: string, fields: object = {}): CredentialsBinding => ({
   apiVersion: API_VERSION,
   kind: 'CredentialsBinding',

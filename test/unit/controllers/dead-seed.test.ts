@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
+import { FINALIZER } from '../../../operator/api/group.ts';
 import type { Seed } from '../../../operator/api/seed.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import { ShootController } from '../../../operator/controllers/shoot/controller.ts';
@@ -10,21 +10,20 @@ import { silent } from '../../../operator/kube/log.ts';
 import { keyOf } from '../../../operator/kube/resources.ts';
 import { WorkQueue } from '../../../operator/kube/workqueue.ts';
 import { providerNamed } from '../../../providers/index.ts';
+import { buildSeed, buildShoot } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { profile } from '../providers/fixtures.ts';
 
 const WORKERS = 64;
 const OF_DEAD = 300;
 
-const seed = (name: string) =>
-  ({ apiVersion: API_VERSION, kind: 'Seed', metadata: { name, finalizers: [FINALIZER] }, spec: {} }) as Seed;
+const seed = (name: string) => buildSeed({ metadata: { name, finalizers: [FINALIZER] } });
 const shoot = (name: string, seedName: string) =>
-  ({
-    apiVersion: API_VERSION,
-    kind: 'Shoot',
+  buildShoot({
     metadata: { name, namespace: 'team', uid: name, finalizers: [FINALIZER] },
     spec: { cloudProfile: { name: 'test' }, region: 'north', provider: { type: 'test', workers: [] }, kubernetes: {} },
     status: { seedName },
-  }) as unknown as Shoot;
+  });
 
 it('a seed that does not answer, with 300 shoots, leaves workers for the shoots of another one', async () => {
   const seeds = new Map(['dead', 'sound'].map((name) => [name, seed(name)]));
@@ -36,7 +35,7 @@ it('a seed that does not answer, with 300 shoots, leaves workers for the shoots 
   );
   const opened = Promise.withResolvers<void>();
   let waiting = 0;
-  const deps = {
+  const deps = partOf<ShootDependencies>({
     workers: WORKERS,
     garden: { apply: async (object: object) => object },
     gardenID: 'garden',
@@ -58,7 +57,7 @@ it('a seed that does not answer, with 300 shoots, leaves workers for the shoots 
     provider: () => providerNamed('simulated'),
     namesAccount: () => false,
     recordEvent: () => {},
-  } as unknown as ShootDependencies;
+  });
   const shootController = new ShootController(deps);
   const queue = new WorkQueue();
   for (const key of shoots.keys()) queue.add(key);
@@ -79,7 +78,7 @@ it('many shoots that come at once to a new seed have it held by one request', as
   let patches = 0;
   let opened = 0;
   const all = Promise.withResolvers<void>();
-  const deps = {
+  const deps = partOf<ShootDependencies>({
     workers: WORKERS,
     garden: {
       mergePatch: async (_: unknown, name: string) => {
@@ -107,7 +106,7 @@ it('many shoots that come at once to a new seed have it held by one request', as
     now: () => new Date('2026-11-22T12:00:00Z'),
     provider: () => providerNamed('simulated'),
     namesAccount: () => false,
-  } as unknown as ShootDependencies;
+  });
   const stop = new AbortController();
   const controller = new ShootController(deps);
   const looks = [...shoots.keys()].map((key) => controller.reconcile(key, stop.signal));
@@ -130,12 +129,12 @@ it('one seed alone may keep all workers busy, and gives its places back', () => 
 });
 
 it('a cluster that comes before its seed was asked waits for that; nothing is called a failure', async () => {
-  const fresh = { ...seed('new'), spec: { provider: { type: 'test' }, networks: {} } } as unknown as Seed;
+  const fresh = partOf<Seed>({ ...seed('new'), spec: { provider: { type: 'test' }, networks: {} } });
   const one = shoot('one', 'new');
   delete one.status;
   const events: string[] = [];
   const written: Shoot[] = [];
-  const deps = {
+  const deps = partOf<ShootDependencies>({
     workers: WORKERS,
     garden: {
       apply: async (object: Shoot) => {
@@ -152,7 +151,7 @@ it('a cluster that comes before its seed was asked waits for that; nothing is ca
     provider: () => providerNamed('simulated'),
     namesAccount: () => false,
     recordEvent: (_: Shoot, __: string, reason: string) => void events.push(reason),
-  } as unknown as ShootDependencies;
+  });
   const again = await new ShootController(deps).reconcile(keyOf(one), new AbortController().signal);
   // Nothing is tried again by the clock: what is said of the seed queues the shoot.
   expect({ again, events }).toEqual({ again: undefined, events: [] });

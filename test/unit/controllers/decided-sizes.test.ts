@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { findCondition } from '../../../operator/api/conditions.ts';
-import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
+import { FINALIZER } from '../../../operator/api/group.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { desiredSizes } from '../../../operator/capacity/desired-sizes.ts';
@@ -10,6 +9,8 @@ import type { ManagedFacts } from '../../../operator/controllers/managed/facts.t
 import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
 import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
 import { providerNamed } from '../../../providers/index.ts';
+import { buildCloudProfile, buildWorkerCluster } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { managedOnly } from '../../kit/managed-only.ts';
 import { MemoryCloud } from '../../kit/memory-cloud.ts';
 import { MemoryObjects } from '../../kit/memory-objects.ts';
@@ -18,26 +19,23 @@ const NOW = new Date('2026-11-22T00:00:00Z');
 const OPERATOR = 'kube-system';
 const KEY = 'shop/one';
 
-const profile = (mode: 'Hosted' | 'Managed'): CloudProfile => ({
-  apiVersion: API_VERSION,
-  kind: 'CloudProfile',
-  metadata: { name: 'cloud' },
-  spec: {
-    type: 'cloud',
-    kubernetes: { versions: [{ version: '1.36.3', classification: 'supported' }] },
-    machineTypes: [{ name: 'medium', cpu: 2, gpu: 0, memory: '8Gi' }],
-    regions: [{ name: 'here', zones: [{ name: 'here-a' }] }],
-    defaults: { mode, region: 'here', machineType: 'medium' },
-  },
-});
+const profile = (mode: 'Hosted' | 'Managed') =>
+  buildCloudProfile({
+    metadata: { name: 'cloud' },
+    spec: {
+      type: 'cloud',
+      kubernetes: { versions: [{ version: '1.36.3', classification: 'supported' }] },
+      machineTypes: [{ name: 'medium', cpu: 2, gpu: 0, memory: '8Gi' }],
+      regions: [{ name: 'here', zones: [{ name: 'here-a' }] }],
+      defaults: { mode, region: 'here', machineType: 'medium' },
+    },
+  });
 const PLAIN = [
   { name: 'a', minimum: 1, maximum: 9 },
   { name: 'b', minimum: 1, maximum: 9 },
 ];
 const cluster = (spec: object = {}, uid = 'u1'): WorkerCluster =>
-  ({
-    apiVersion: API_VERSION,
-    kind: 'WorkerCluster',
+  buildWorkerCluster({
     metadata: { name: 'one', namespace: 'shop', uid, generation: 1, finalizers: [FINALIZER] },
     spec: {
       cloudProvider: 'cloud',
@@ -46,7 +44,7 @@ const cluster = (spec: object = {}, uid = 'u1'): WorkerCluster =>
       pools: PLAIN.map((one) => ({ ...one, autoscale: 'Coppice' })),
       ...spec,
     },
-  }) as WorkerCluster;
+  });
 
 let server: MemoryObjects;
 /** An operator that has just started: what it knows is what its cache shows. `sees` may change while it runs. */
@@ -285,7 +283,7 @@ describe('who may decide', () => {
 
 describe('a managed cluster', () => {
   const facts = (pools: ManagedFacts['pools']): ManagedFacts =>
-    ({
+    partOf<ManagedFacts>({
       seen: true,
       exists: true,
       gone: false,
@@ -293,7 +291,7 @@ describe('a managed cluster', () => {
       errors: [],
       outputs: {},
       pools,
-    }) as unknown as ManagedFacts;
+    });
   const asked = (sizes: DecidedSizes, managed: ManagedFacts) => {
     const provider = managedOnly('cloud', new MemoryCloud().managed('one'));
     const view = {

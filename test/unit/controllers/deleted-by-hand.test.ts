@@ -3,12 +3,13 @@ import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { judgeDeletion } from '../../../operator/clusters/deletion-gate.ts';
 import { isDeletedByHand, shootHolds } from '../../../operator/controllers/shoot/deletion/deleted-by-hand.ts';
+import { buildShoot, buildWorkerCluster } from '../../kit/builders/objects.ts';
 
 const DELETED = { deletionTimestamp: '2026-11-28T12:00:00Z' };
 const cluster = (metadata: object = {}) =>
-  ({ metadata: { name: 'blue', namespace: 'shop', uid: 'c', ...metadata } }) as WorkerCluster;
+  buildWorkerCluster({ metadata: { name: 'blue', namespace: 'shop', uid: 'c', ...metadata } });
 const shoot = (metadata: object = {}) =>
-  ({ metadata: { name: 'blue', namespace: 'shop', ownerReferences: [{ uid: 'c' }], ...metadata } }) as Shoot;
+  buildShoot({ metadata: { name: 'blue', namespace: 'shop', ownerReferences: [{ uid: 'c' }], ...metadata } });
 const membership = [{ by: 'Membership blue', advice: 'it leaves Hub local first' }];
 const said = (of: Shoot | undefined, owner: WorkerCluster | undefined) => {
   const holds = shootHolds({ get: () => of }, { get: () => owner }, () => membership);

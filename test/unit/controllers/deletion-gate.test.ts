@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { findCondition } from '../../../operator/api/conditions.ts';
-import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
+import { FINALIZER } from '../../../operator/api/group.ts';
 import type { Seed } from '../../../operator/api/seed.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
@@ -13,6 +12,8 @@ import { clusterOfSeed, seedHolds } from '../../../operator/controllers/seed/see
 import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
 import type { WorkerClusterView } from '../../../operator/controllers/workercluster/view.ts';
 import { providerNamed } from '../../../providers/index.ts';
+import { buildCloudProfile, buildSeed, buildShoot, buildWorkerCluster } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { managedOnly } from '../../kit/managed-only.ts';
 import { MemoryCloud } from '../../kit/memory-cloud.ts';
 
@@ -20,17 +21,13 @@ const NOW = new Date('2026-11-22T12:00:00Z');
 const minutes = (count: number) => new Date(+NOW + count * 60_000);
 const hold: Hold = { by: 'Seed on-demo', advice: 'delete Seed on-demo' };
 
-const profile = {
-  apiVersion: API_VERSION,
-  kind: 'CloudProfile',
+const profile = buildCloudProfile({
   metadata: { name: 'aws' },
   spec: { type: 'aws', kubernetes: { versions: [{ version: '1.36.3' }] }, machineTypes: [], regions: [] },
-} as CloudProfile;
+});
 
 const dying = (spec: object = {}, status?: object): WorkerCluster =>
-  ({
-    apiVersion: API_VERSION,
-    kind: 'WorkerCluster',
+  buildWorkerCluster({
     metadata: {
       name: 'demo',
       namespace: 'shop',
@@ -40,8 +37,8 @@ const dying = (spec: object = {}, status?: object): WorkerCluster =>
       deletionTimestamp: NOW.toISOString(),
     },
     spec: { cloudProvider: 'aws', controlPlaneNodes: 1, dataPlaneNodes: 2, ...spec },
-    ...(status && { status }),
-  }) as WorkerCluster;
+    status,
+  });
 
 const view = (more: Partial<WorkerClusterView>): WorkerClusterView => ({
   cluster: dying(),
@@ -52,13 +49,11 @@ const view = (more: Partial<WorkerClusterView>): WorkerClusterView => ({
   ...more,
 });
 const shoot = (metadata: object = {}, workers: object[] = []): Shoot =>
-  ({
-    apiVersion: API_VERSION,
-    kind: 'Shoot',
+  buildShoot({
     metadata: { name: 'demo', namespace: 'shop', uid: 's', ...metadata },
     spec: { provider: { type: 'aws', workers } },
     status: {},
-  }) as unknown as Shoot;
+  });
 const deleting = (plan: ReturnType<typeof planWorkerCluster>) => findCondition(plan.status.conditions, 'Deleting');
 
 describe('a cluster that somebody holds is not taken apart', () => {
@@ -81,13 +76,13 @@ describe('a cluster that somebody holds is not taken apart', () => {
   describe('mode Managed', () => {
     const provider = managedOnly('aws', new MemoryCloud().managed());
     const cluster = dying({ mode: 'Managed', credentialsRef: { name: 'cloud' } }, { mode: 'Managed' });
-    const facts = {
+    const facts = partOf<ManagedFacts>({
       seen: true,
       exists: true,
       gone: false,
       errors: [],
       operation: undefined,
-    } as unknown as ManagedFacts;
+    });
     const planned = (more: Partial<WorkerClusterView>) =>
       planWorkerCluster(view({ cluster, provider, managed: facts, ...more }), NOW);
     const wish = (plan: ReturnType<typeof planWorkerCluster>): ManagedWish => ({
@@ -144,7 +139,7 @@ describe('a cluster that somebody holds is not taken apart', () => {
 
 describe('who holds a cluster', () => {
   const seed = (name: string, kubeconfigRef?: object): Seed =>
-    ({ apiVersion: API_VERSION, kind: 'Seed', metadata: { name }, spec: { kubeconfigRef } }) as unknown as Seed;
+    buildSeed({ metadata: { name }, spec: { kubeconfigRef } });
 
   it('is the Seed that it was made into', () => {
     const seeds = [

@@ -2,8 +2,6 @@ import { describe, expect, it } from 'vitest';
 import type { WantedName } from '../../../operator/accounts/dns-account.ts';
 import { usedFor } from '../../../operator/accounts/dns-account.ts';
 import { CoppiceError } from '../../../operator/api/errors.ts';
-import type { Seed } from '../../../operator/api/seed.ts';
-import type { Shoot } from '../../../operator/api/shoot.ts';
 import { hostNames, recordOf, wantedNames } from '../../../operator/controllers/shoot/dns/dns-names.ts';
 import {
   type DNSOutcome,
@@ -12,11 +10,13 @@ import {
   recordsCondition,
   rememberedOutcomes,
 } from '../../../operator/controllers/shoot/dns/dns-outcome.ts';
+import { buildSeed, buildShoot } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const shoot = (dns?: object, more: object = {}) =>
-  ({ metadata: { name: 'blue', namespace: 'shop' }, spec: { ...(dns && { dns }) }, ...more }) as unknown as Shoot;
+  buildShoot({ metadata: { name: 'blue', namespace: 'shop' }, spec: { ...(dns && { dns }) }, ...more });
 const seed = (internal?: object) =>
-  ({ metadata: { name: 's' }, spec: { ...(internal && { dns: { internal } }) } }) as unknown as Seed;
+  buildSeed({ metadata: { name: 's' }, spec: { ...(internal && { dns: { internal } }) } });
 
 describe('the names of an API server', () => {
   it('are none without a domain', () => {
@@ -100,8 +100,8 @@ describe('the credentials of a name', () => {
       clusters: { get: () => undefined },
       bindings: { get: (key: string) => (type && key === 'shop/mine' ? binding(type) : undefined) },
     }) as never;
-  const wanted = (credentials: object, domain = 'external') =>
-    ({ provider: 'aws', domain, credentials: { namespace: 'shop', ...credentials } }) as unknown as WantedName;
+  const wanted = (credentials: object, domain: WantedName['domain'] = 'external') =>
+    partOf<WantedName>({ provider: 'aws', domain, credentials: { namespace: 'shop', ...credentials } });
 
   it('are of the namespace of the cluster', () => {
     const own = shoot({ domain: 'x.org' });
@@ -117,7 +117,7 @@ describe('the credentials of a name', () => {
       type: 'aws',
     });
   });
-  it.each([
+  it.each<[string, object, WantedName['domain'], string]>([
     ['gcp', { kind: 'CredentialsBinding', name: 'mine' }, 'external', 'is for provider gcp, not aws'],
     ['aws', { kind: 'CredentialsBinding', name: 'lost' }, 'external', 'there is no CredentialsBinding shop/lost'],
     ['aws', {}, 'external', 'names no credentials'],

@@ -13,6 +13,7 @@ import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { FairQueue } from '../../../operator/kube/fair-queue.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import type { DNSContext, DNSZone, ProviderDNS, RecordSet } from '../../../providers/dns.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const ZONE: DNSZone = { id: 'z', domain: 'x.org', private: false };
 const HOST = 'api.x.org';
@@ -31,7 +32,7 @@ function testbed(more: Partial<ProviderDNS> = {}, dnsTurns = new FairQueue(DNS_L
     claimed: async () => [],
     ...more,
   };
-  const op = {
+  const op = partOf<Operation>({
     names: [{ host: HOST, domain: 'external', provider: 'p', choice: {}, credentials: { namespace: 'shop' } }],
     state: newShootState(),
     shoot: { metadata: { name: 'blue', namespace: 'shop' }, spec: {} },
@@ -48,7 +49,7 @@ function testbed(more: Partial<ProviderDNS> = {}, dnsTurns = new FairQueue(DNS_L
       recordEvent: (_object: unknown, type: string, reason: string, message: string) =>
         events.push(`${type} ${reason} ${message}`),
     },
-  } as unknown as Operation;
+  });
   return {
     op,
     dns,

@@ -2,6 +2,8 @@ import { expect, it } from 'vitest';
 import { drain } from '../../../operator/controllers/shoot/machines/drain.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
+import { buildPod } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const START = Date.parse('2026-11-21T00:00:00Z');
 const MINUTES_10 = new Date(START + 600_000);
@@ -13,16 +15,16 @@ function node() {
   const pods = new Map<string, Pod>(
     ['a', 'b'].map((name) => [
       name,
-      { metadata: { name, namespace: 'shop', uid: name }, spec: { containers: [] } } as unknown as Pod,
+      buildPod({ metadata: { name, namespace: 'shop', uid: name }, spec: { containers: [] } }),
     ]),
   );
   const evict = async ({ metadata: { name } }: Pod) => {
     if (name === 'a') pods.delete(name);
     else pods.get(name)!.metadata.deletionTimestamp = new Date(START + 30_000).toISOString();
-    return { outcome: 'evicted' };
+    return { outcome: 'evicted' as const };
   };
   const deps = {
-    client: { evict } as unknown as KubeClient,
+    client: partOf<KubeClient>({ evict }),
     now: () => new Date(now),
     podsOn: () => [...pods.values()],
     podsChanged: async (timeoutMs: number) => {
@@ -58,13 +60,13 @@ it('leaves them to the kubelet elsewhere, until the deadline', async () => {
 it('evicts ordinary pods though another cannot be evicted, and says which and why', async () => {
   const { pods, deps } = node();
   const said = new Set<string>();
-  const client = {
+  const client = partOf<KubeClient>({
     evict: async ({ metadata: { name } }: Pod) => {
       if (name === 'a') return { outcome: 'refused', message: 'This pod has more than one PodDisruptionBudget' };
       pods.delete(name);
       return { outcome: 'evicted' };
     },
-  } as unknown as KubeClient;
+  });
   const report = (line: string) => void said.add(line);
   await drain({ ...deps, client, report }, 'n', MINUTES_10, new AbortController().signal);
   expect([...pods.keys()]).toEqual(['a']);

@@ -7,6 +7,7 @@ import type { KubeObject } from '../../../operator/kube/resources.ts';
 import { etcdClaimName, etcdConfig, notedVolumes } from '../../../operator/shoot/etcd.ts';
 import type { PKIData } from '../../../operator/shoot/pki.ts';
 import { etcdPeerURL } from '../../../operator/shoot/values.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { controlPlane, NOW, pkiOf } from '../shoot/values.ts';
 
 const ORDINALS = [0, 1, 2];
@@ -38,7 +39,7 @@ class Testbed {
         found && { metadata: { name: `etcd-main-${ordinal}`, namespace: NS, uid: found.uid }, status: { conditions } }
       );
     };
-    this.op = {
+    this.op = partOf<Operation>({
       values: { ...values, etcd: { ...values.etcd, initialised: true } },
       pki,
       shoot: { metadata: values.shoot },
@@ -70,7 +71,7 @@ class Testbed {
         secrets: { absorb: () => {} },
         statefulSets: { get: () => ({ spec: { replicas: 3 } }) },
       },
-    } as unknown as Operation;
+    });
   }
 
   #member(ordinal: number, change: Partial<EtcdMember>): EtcdMember {
@@ -87,7 +88,7 @@ class Testbed {
   }
 
   look(): Promise<void> {
-    const client = {
+    const client = partOf<EtcdClient>({
       observe: async () => this.members.map((member) => ({ ...member })),
       remove: async (id: string) => {
         this.did.push(`remove ${id}`);
@@ -108,7 +109,7 @@ class Testbed {
         this.members.find((member) => member.id === id)!.learner = false;
       },
       close: async () => {},
-    } as unknown as EtcdClient;
+    });
     const open = async () => {
       this.opened++;
       return client;

@@ -5,14 +5,14 @@ import {
   reconcileWorkerCluster,
   type WorkerClusterDependencies,
 } from '../../../operator/controllers/workercluster/controller.ts';
+import { buildWorkerCluster } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const KEY = 'shop/brief';
 
 /** A garden that has one cluster, and what is done to it. */
 function gardenWith(spec: object) {
-  let cluster = {
-    apiVersion: 'multi-cluster.demo.io/v1',
-    kind: 'WorkerCluster',
+  let cluster = buildWorkerCluster({
     metadata: {
       name: 'brief',
       namespace: 'shop',
@@ -22,19 +22,19 @@ function gardenWith(spec: object) {
       finalizers: ['multi-cluster.demo.io/coppice'],
     },
     spec: { cloudProvider: 'aws', controlPlaneNodes: 1, dataPlaneNodes: 1, ...spec },
-  } as unknown as WorkerCluster;
+  });
   const events: string[] = [];
   const deleted: unknown[] = [];
   let now = new Date('2026-11-21T00:00:00Z');
   const none = { get: () => undefined, list: () => [], byIndex: () => [] };
-  const deps = {
+  const deps = partOf<WorkerClusterDependencies>({
     garden: {
       apply: async ({ status }: WorkerCluster) => {
         cluster = { ...cluster, status: status! };
         return cluster;
       },
       delete: async (_: unknown, name: string, namespace: string, { preconditions }: { preconditions: object }) =>
-        deleted.push([name, namespace, preconditions]),
+        void deleted.push([name, namespace, preconditions]),
     },
     clusters: { ...none, get: () => cluster, absorb: () => {} },
     profiles: none,
@@ -45,7 +45,7 @@ function gardenWith(spec: object) {
     now: () => now,
     provider: () => undefined,
     recordEvent: (_: unknown, type: string, reason: string) => events.push(`${type} ${reason}`),
-  } as unknown as WorkerClusterDependencies;
+  });
   return {
     events,
     deleted,

@@ -10,6 +10,8 @@ import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import type { RunningFacts } from '../../../operator/controllers/shoot/status/facts.ts';
 import { runningStatus } from '../../../operator/controllers/shoot/status/running-status.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
+import { buildShoot } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { pool } from '../providers/fixtures.ts';
 import { controlPlane, pkiOf } from '../shoot/values.ts';
 
@@ -17,19 +19,19 @@ const THEN = new Date('2026-11-22T00:00:00Z');
 const NOW = new Date('2026-11-22T06:00:00Z');
 const answers = { ok: true, message: 'it answers' };
 const ready = { conditions: [{ type: 'Ready', status: 'True' }] };
-const inside = {
+const inside = partOf<NonNullable<RunningFacts['inside']>>({
   nodes: [{ metadata: { name: 'n' }, status: ready }],
   pods: [{ metadata: { name: 'dns', labels: { 'k8s-app': 'kube-dns' } }, status: ready }],
   machines: [{ name: 'm', pool: 'workers', nodeName: 'n', phase: 'Running' }],
-} as unknown as NonNullable<RunningFacts['inside']>;
+});
 
 function shootThat(served: boolean, status?: ShootStatus): Shoot {
   const state = served ? 'Succeeded' : 'Processing';
-  return {
+  return buildShoot({
     metadata: { name: 'one', namespace: 'team', generation: 1 },
     spec: { provider: { type: 'local' } },
     status: { ...status, lastOperation: { type: 'Create', state } },
-  } as unknown as Shoot;
+  });
 }
 
 const statusAs = (facts: Pick<RunningFacts, 'shoot' | 'usable' | 'inside'>, now: Date): ShootStatus =>
@@ -171,7 +173,7 @@ describe('an API server whose pod does not run', () => {
   /** Whether it is still waited for, so many minutes after that began, or why not. */
   async function isWaitedFor(pod: object, minutes: number): Promise<boolean | string> {
     const pods = { synced: true, onAnyChange: () => () => {} };
-    const op = { values: controlPlane(), seed: { pods, podsOf: () => [pod] } } as unknown as Operation;
+    const op = partOf<Operation>({ values: controlPlane(), seed: { pods, podsOf: () => [pod] } });
     const over = new AbortController();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     let why: string | undefined;

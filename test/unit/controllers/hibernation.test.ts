@@ -18,6 +18,8 @@ import { Flow } from '../../../operator/flow/graph.ts';
 import type { Secret, StatefulSet } from '../../../operator/kube/resources.ts';
 import { issueShootPKI, planShootPKI } from '../../../operator/shoot/pki.ts';
 import { pkiSecret } from '../../../operator/shoot/pki-secret.ts';
+import { buildShoot } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { controlPlane } from '../shoot/values.ts';
 
 const NS = 'shoot--shop--demo';
@@ -59,7 +61,7 @@ class Testbed {
       get: (key: string) => of(kind).find(({ metadata }) => `${NS}/${metadata.name}` === key),
       absorb: () => {},
     });
-    this.op = {
+    this.op = partOf<Operation>({
       shoot: { metadata: { name: 'demo', namespace: 'shop' } },
       values: { namespace: NS },
       names: [],
@@ -109,7 +111,7 @@ class Testbed {
           },
         },
       },
-    } as unknown as Operation;
+    });
   }
 
   /** Runs the graph, and stops before a task as a killed operator would. @returns what was done, and the tasks that failed */
@@ -154,7 +156,7 @@ it('closes the connection to the API server before that ends, so that nobody tak
   const testbed = new Testbed();
   const { state } = testbed.op;
   state.usable = { ok: true, message: 'works' };
-  state.connection = { stop: async () => testbed.did.push('line closed') } as unknown as typeof state.connection;
+  state.connection = partOf<typeof state.connection>({ stop: async () => void testbed.did.push('line closed') });
   await testbed.run();
   expect(testbed.did.indexOf('line closed')).toBe(testbed.did.indexOf('kube-apiserver to 0') - 1);
   expect(state.usable).toBeUndefined();
@@ -244,11 +246,11 @@ it('wakes with as many members of etcd as it had, whatever it is asked for meanw
 });
 
 const shootWith = (spec: object, status?: object): Shoot =>
-  ({
+  buildShoot({
     metadata: { name: 'demo', namespace: 'shop', generation: 2 },
     spec: { provider: { type: 'local', workers: [] }, ...spec },
-    ...(status && { status }),
-  }) as unknown as Shoot;
+    status,
+  });
 const operation = (type: string, state: string) => ({ lastOperation: { type, state } });
 
 it.each([
@@ -273,10 +275,10 @@ it('a shoot goes on running that ran under an operator which did not act on the 
   const old = shootWith(spec, status('hibernation', 'maintenance'));
   expect(isToSleep(old)).toBe(false);
   // What is told of it next keeps it awake as well.
-  const next = shootStatus({ ...facts(), shoot: old } as unknown as Parameters<typeof shootStatus>[0], NOW);
+  const next = shootStatus(partOf<Parameters<typeof shootStatus>[0]>({ ...facts(), shoot: old }), NOW);
   expect(isToSleep(shootWith(spec, { ...status(), conditions: next.conditions }))).toBe(false);
   const changed = shootWith({ hibernation: { enabled: false } }, { ...status(), conditions: next.conditions });
-  const after = shootStatus({ ...facts(), shoot: changed } as unknown as Parameters<typeof shootStatus>[0], NOW);
+  const after = shootStatus(partOf<Parameters<typeof shootStatus>[0]>({ ...facts(), shoot: changed }), NOW);
   expect(isToSleep(shootWith(spec, { ...status(), conditions: after.conditions }))).toBe(true);
 });
 

@@ -5,6 +5,7 @@ import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
 import { noteInterrupted } from '../../../operator/controllers/interrupted-offers.ts';
 import type { Node } from '../../../operator/kube/resources.ts';
 import { profile } from '../../kit/autoscaled-cluster.ts';
+import { buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { MINUTE, NOW, node } from '../../kit/burst.ts';
 
 const TYPE = 'node.kubernetes.io/instance-type';
@@ -21,7 +22,7 @@ const profiles = new Map([
   ['cloud', zoned('cloud', 'here', ['medium', 'large', 'huge'])],
   ['other', zoned('other', 'there', ['small', 'tiny'])],
 ]);
-const CLUSTER = {
+const CLUSTER = buildWorkerCluster({
   metadata: { name: 'one', namespace: 'shop', uid: 'u1' },
   spec: {
     cloudProvider: 'cloud',
@@ -32,7 +33,7 @@ const CLUSTER = {
     fallback: [{ region: 'here-east' }, { cloudProvider: 'other', machineTypes: ['small', 'tiny'] }],
   },
   status: { region: 'here' },
-} as unknown as WorkerCluster;
+});
 const inRegion = (region: string) => ({ ...CLUSTER, status: { region } }) as WorkerCluster;
 
 /** A node that its cloud takes away. */

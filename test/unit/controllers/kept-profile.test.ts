@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
-import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
+import { FINALIZER } from '../../../operator/api/group.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
-import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
 import { reconcileCloudProfile } from '../../../operator/controllers/cloudprofile/controller.ts';
 import { keptFor, usedByCluster, usedByShoot } from '../../../operator/controllers/kept-profile.ts';
@@ -10,7 +9,10 @@ import {
   reconcileWorkerCluster,
   type WorkerClusterDependencies,
 } from '../../../operator/controllers/workercluster/controller.ts';
+import type { KubeObject } from '../../../operator/kube/resources.ts';
 import { providerNamed } from '../../../providers/index.ts';
+import { buildCloudProfile, buildWorkerCluster } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const NOW = new Date('2026-11-22T00:00:00Z');
 const before: CloudProfile['spec'] = {
@@ -31,18 +33,14 @@ const after: CloudProfile['spec'] = {
 
 /** A garden with one cluster, which is made, and its profile. */
 function garden() {
-  let cluster = {
-    apiVersion: API_VERSION,
-    kind: 'WorkerCluster',
+  let cluster = buildWorkerCluster({
     metadata: { name: 'one', namespace: 'shop', uid: 'u-1', generation: 1, finalizers: [FINALIZER] },
     spec: { cloudProvider: 'simulated', controlPlaneNodes: 1, dataPlaneNodes: 1 },
-  } as WorkerCluster;
-  let profile = {
-    apiVersion: API_VERSION,
-    kind: 'CloudProfile',
+  });
+  let profile = buildCloudProfile({
     metadata: { name: 'simulated', uid: 'p-1', generation: 1, finalizers: [FINALIZER] },
     spec: before,
-  } as CloudProfile;
+  });
   let shoot: Shoot | undefined;
   const cache = <T>(read: () => T | undefined) => ({
     get: read,
@@ -50,14 +48,14 @@ function garden() {
     byIndex: () => [],
     absorb: () => {},
   });
-  const deps = {
+  const deps = partOf<WorkerClusterDependencies>({
     garden: {
-      apply: async (written: { kind: string; status: never }) => {
+      apply: async (written: KubeObject & { status?: never }) => {
         if (written.kind === 'CloudProfile') {
-          profile = { ...profile, status: written.status };
+          profile = { ...profile, status: written.status! };
           return profile;
         }
-        cluster = { ...cluster, status: written.status };
+        cluster = { ...cluster, status: written.status! };
         return cluster;
       },
     },
@@ -78,7 +76,7 @@ function garden() {
     provider: () => providerNamed('simulated'),
     recordEvent: () => {},
     holds: () => [],
-  } as unknown as WorkerClusterDependencies;
+  });
   const signal = new AbortController().signal;
   const look = async () => {
     await reconcileWorkerCluster(deps, 'shop/one', signal);
@@ -153,16 +151,16 @@ describe('a profile that no longer has what a cluster uses', () => {
 });
 
 it('a profile that still has all of it is left as it is', () => {
-  const profile = { metadata: { name: 'simulated' }, spec: before } as CloudProfile;
+  const profile = buildCloudProfile({ metadata: { name: 'simulated' }, spec: before });
   const inUse = { versions: ['1.36.3'], region: 'north', zones: ['a'], machineTypes: ['small'] };
   expect(keptFor(profile, inUse, NOW)).toBe(profile);
   expect(keptFor(profile, { versions: [], region: undefined, zones: [], machineTypes: [] }, NOW)).toBe(profile);
 });
 
 it('a cluster that a cloud manages keeps its ranges when the profile gets others, or its network would be made anew', () => {
-  const cluster = { metadata: { name: 'one' }, spec: { cloudProvider: 'simulated' } } as WorkerCluster;
+  const cluster = buildWorkerCluster({ metadata: { name: 'one' }, spec: { cloudProvider: 'simulated' } });
   const cidrs = { pods: '10.1.0.0/16', services: '10.2.0.0/16' };
-  const profile = { metadata: { name: 'simulated' }, spec: before } as CloudProfile;
+  const profile = buildCloudProfile({ metadata: { name: 'simulated' }, spec: before });
   const kept = (name: string) => {
     const inUse = usedByCluster(cluster, undefined, {
       version: undefined,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { LABELS } from '../../../operator/api/group.ts';
 import { KUBECONFIG_SIGNERS, MAX_KUBECONFIG_REQUEST } from '../../../operator/api/kubeconfig-request.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
-import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
+import type { WorkerCluster, WorkerClusterStatus } from '../../../operator/api/workercluster.ts';
 import { askForCertificate } from '../../../operator/cli/kubeconfig/ask.ts';
 import {
   answerRequest,
@@ -25,6 +25,8 @@ import { WorkQueue } from '../../../operator/kube/workqueue.ts';
 import { newCertificateRequest } from '../../../operator/pki/certificate-request.ts';
 import { createCA } from '../../../operator/pki/certificates.ts';
 import { requestedKey } from '../../../operator/pki/requested-key.ts';
+import { buildShoot, buildWorkerCluster } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const NOW = new Date('2026-11-23T12:00:00Z');
 const ca = await createCA({ commonName: 'ca', days: 10, now: NOW });
@@ -55,17 +57,16 @@ function forged(pem: string): string {
   der.write('x', der.indexOf('kubeconfig'));
   return `-----BEGIN CERTIFICATE REQUEST-----\n${der.toString('base64')}\n-----END CERTIFICATE REQUEST-----\n`;
 }
-const cluster = (mode: string, metadata: object = {}): WorkerCluster =>
-  ({
+const cluster = (mode: WorkerClusterStatus['mode'], metadata: object = {}): WorkerCluster =>
+  buildWorkerCluster({
     metadata: { name: 'blue', namespace: 'shop', uid: 'c-1', ...metadata },
-    spec: {},
     status: { mode },
-  }) as WorkerCluster;
+  });
 const shoot = (of = 'c-1'): Shoot =>
-  ({
+  buildShoot({
     metadata: { name: 'blue', namespace: 'shop', ownerReferences: [{ kind: 'WorkerCluster', uid: of }] },
     status: { seedName: 'local' },
-  }) as unknown as Shoot;
+  });
 
 describe('what is asked for', () => {
   it('lasts an hour unless somebody asks for more or less, ten minutes to a day', () => {
@@ -114,7 +115,7 @@ describe('who gets one', () => {
   const of = { user: 'ada', role: 'admin', namespace: 'shop', name: 'blue', seconds: 600 } as const;
   const view = { allowed: true, cluster: cluster('Hosted'), shoot: shoot() };
 
-  it.each(['Hosted', 'SelfManaged'])('whoever RBAC lets, of a cluster of mode %s', (mode) => {
+  it.each(['Hosted', 'SelfManaged'] as const)('whoever RBAC lets, of a cluster of mode %s', (mode) => {
     expect(refusalOf(of, { ...view, cluster: cluster(mode) })).toBeUndefined();
   });
 
@@ -138,7 +139,7 @@ describe('answering', () => {
   function garden(csr: CertificateSigningRequest, allowed = true, now = NOW, recent = 1) {
     let current: CertificateSigningRequest | undefined = csr;
     const reviews: any[] = [];
-    const world = {
+    const world = partOf<KubeconfigDependencies>({
       garden: {
         request: async (_method: string, _path: string, { body }: any) => {
           reviews.push(body.spec);
@@ -165,7 +166,7 @@ describe('answering', () => {
       now: () => now,
       authority: async () => ca,
       publicKey: requestedKey,
-    } as unknown as KubeconfigDependencies;
+    });
     const answer = () => answerRequest(world, 'one', new AbortController().signal);
     return { answer, reviews, now: () => current };
   }
@@ -264,7 +265,7 @@ describe('answering', () => {
   it('a requester whose request was deleted is told to ask less often', async () => {
     const status = { reason: 'NotFound', code: 404, message: 'not found' };
     const get = () => Promise.reject(new KubeApiError('GET /x', 404, status));
-    const client = { create: async () => ({}), get } as unknown as Parameters<typeof askForCertificate>[0];
+    const client = partOf<Parameters<typeof askForCertificate>[0]>({ create: async () => ({}), get });
     const wanted = { namespace: 'shop', name: 'blue', role: 'admin', seconds: 600 } as const;
     await expect(askForCertificate(client, wanted, new AbortController().signal)).rejects.toThrow(/you make too many/);
   });

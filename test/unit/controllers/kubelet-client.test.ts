@@ -9,6 +9,7 @@ import { type KubeObject, keyOf } from '../../../operator/kube/resources.ts';
 import { LEAF_DAYS } from '../../../operator/pki/certificates.ts';
 import { issueShootPKI, type PKIData, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
 import { pkiSecret } from '../../../operator/shoot/pki-secret.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { controlPlane, NOW } from '../shoot/values.ts';
 
 const values = controlPlane();
@@ -26,7 +27,7 @@ async function cluster(isEarlier: boolean) {
   put(pkiSecret(values, keys));
   const applied: string[] = [];
   const state = newShootState();
-  const op = {
+  const op = partOf<Operation>({
     values,
     pki: keys,
     state,
@@ -46,7 +47,7 @@ async function cluster(isEarlier: boolean) {
       applier: { apply: async (object: KubeObject) => ({ object }) },
     },
     deps: { now: () => NOW },
-  } as unknown as Operation;
+  });
   const cluster = { state, applied, refuses: (_kind: string) => false, now: NOW };
   const run = async (id: string) =>
     reconcileTasks(op)
@@ -55,13 +56,13 @@ async function cluster(isEarlier: boolean) {
   const look = async () => {
     op.deps.now = () => cluster.now;
     await run('certificates');
-    state.connection = {
+    state.connection = partOf<typeof state.connection>({
       async applyAll(objects: KubeObject[]) {
         if (objects.some(({ kind }) => cluster.refuses(kind)))
           throw new KubeApiError('PATCH', 403, { message: 'admission webhook "a" denied the request' });
         applied.push(...objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`));
       },
-    } as unknown as typeof state.connection;
+    });
     await run('system-components');
     noteRefusal(state, cluster.now);
     const { subject, validToDate } = new X509Certificate(op.pki['kubelet-client.crt']!);

@@ -1,10 +1,11 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { Shoot } from '../../../operator/api/shoot.ts';
 import { closeLeftOver, tellLeftBehind } from '../../../operator/controllers/shoot/deletion/left-over.ts';
 import { GARDEN_ANNOTATION } from '../../../operator/controllers/shoot/ownership.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
+import { buildShoot } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const namespace = (more: Partial<KubeObject['metadata']> = {}): KubeObject => ({
   apiVersion: 'v1',
@@ -15,8 +16,8 @@ const namespace = (more: Partial<KubeObject['metadata']> = {}): KubeObject => ({
 /** The names of the namespaces that are closed when these are found and the garden has this shoot. */
 async function closed(found: KubeObject[], shoot?: object): Promise<unknown[]> {
   const remove = vi.fn(async () => true);
-  const client = { delete: remove } as unknown as KubeClient;
-  const garden = { getOrUndefined: async () => shoot } as unknown as KubeClient;
+  const client = partOf<KubeClient>({ delete: remove });
+  const garden = partOf<KubeClient>({ getOrUndefined: async () => shoot });
   const seed = { name: 'local', client, namespacesOf: (key: string) => (key === 'shop/a' ? found : []) };
   await closeLeftOver({ garden, gardenID: 'ours', log: silent }, [seed], 'shop/a', new AbortController().signal);
   return remove.mock.calls.map(([, name, , options]: unknown[]) => [
@@ -39,16 +40,16 @@ it.each([
 });
 
 describe('what a shoot with machines in a cloud left there, which was deleted by force', () => {
-  const shoot = {
+  const shoot = buildShoot({
     metadata: { name: 'a', namespace: 'shop', uid: 'u1' },
     spec: { cloudProfile: { name: 'clouds' } },
-  } as Shoot;
+  });
   const tag = (uid: string, id: string) => ({ id, type: 'group', region: 'here', owner: { uid, garden: 'ours' } });
 
   /** Events, when the cloud has these and the garden has this shoot of the name. */
   async function told(tagged: () => object[], { there = undefined as object | undefined, inCloud = true } = {}) {
     const events: string[] = [];
-    const deps = {
+    const deps = partOf<Parameters<typeof tellLeftBehind>[0]>({
       garden: { getOrUndefined: async () => there },
       gardenID: 'ours',
       log: silent,
@@ -58,7 +59,7 @@ describe('what a shoot with machines in a cloud left there, which was deleted by
       account: async () => ({ account: { id: 'account-1' }, now: () => new Date(0) }),
       recordEvent: (_: unknown, _type: string, reason: string, message: string) =>
         void events.push(`${reason} ${message}`),
-    } as unknown as Parameters<typeof tellLeftBehind>[0];
+    });
     await tellLeftBehind(deps, shoot, new AbortController().signal);
     return events;
   }

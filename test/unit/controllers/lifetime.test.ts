@@ -3,13 +3,14 @@ import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { SleepOrder } from '../../../operator/capacity/sleep-order.ts';
 import { hibernationProblems, sleepOf } from '../../../operator/controllers/workercluster/hibernation.ts';
 import { lifetimeOf } from '../../../operator/controllers/workercluster/lifetime.ts';
+import { buildWorkerCluster } from '../../kit/builders/objects.ts';
 
 const cluster = (spec: object, status: object = {}, annotations: Record<string, string> = {}) =>
-  ({
+  buildWorkerCluster({
     metadata: { name: 'x', namespace: 'shop', creationTimestamp: '2026-11-20T12:00:00Z', annotations },
     spec: { cloudProvider: 'aws', controlPlaneNodes: 1, ...spec },
     status,
-  }) as unknown as WorkerCluster;
+  });
 const at = (text: string) => new Date(`2026-11-${text}Z`);
 
 describe('ttl', () => {

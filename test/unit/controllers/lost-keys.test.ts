@@ -9,6 +9,7 @@ import { PVCS, SECRETS, type Secret } from '../../../operator/kube/resources.ts'
 import { etcdClaimName, etcdSecret } from '../../../operator/shoot/etcd.ts';
 import { kubeAPIServer } from '../../../operator/shoot/kube-apiserver.ts';
 import { PKI_SECRET, pkiParameters } from '../../../operator/shoot/pki.ts';
+import { buildShoot } from '../../kit/builders/objects.ts';
 import { MemoryObjects } from '../../kit/memory-objects.ts';
 import { type OperatorInSeed, operatorInSeed } from '../../kit/seed-in-memory.ts';
 import { controlPlane, NOW } from '../shoot/values.ts';
@@ -16,7 +17,7 @@ import { controlPlane, NOW } from '../shoot/values.ts';
 const values = controlPlane();
 const NS = values.namespace;
 const signal = new AbortController().signal;
-const shoot = { metadata: { ...values.shoot, uid: 's1' }, spec: {} } as Shoot;
+const shoot = buildShoot({ metadata: { ...values.shoot, uid: 's1' } });
 const served = { ...shoot, status: { lastOperation: { type: 'Reconcile', state: 'Succeeded' } } } as Shoot;
 
 let seed: MemoryObjects;

@@ -7,6 +7,7 @@ import { MachineJoin } from '../../../operator/controllers/shoot/self-hosted/sel
 import type { KubeObject, Secret } from '../../../operator/kube/resources.ts';
 import { issueShootPKI, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
 import type { ControlPlaneGroup } from '../../../providers/contract.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { pool } from '../providers/fixtures.ts';
 import { controlPlane, NOW } from '../shoot/values.ts';
 
@@ -27,7 +28,7 @@ function testbed(nodes: readonly string[]) {
   let token = 'first';
   const secret = (): Secret =>
     tokensSecret(values, undefined, ['own'], new Map([['own', { text: token, expires: NOW }]])) as Secret;
-  const op = {
+  const op = partOf<Operation>({
     values,
     pki,
     state: {
@@ -48,7 +49,7 @@ function testbed(nodes: readonly string[]) {
         return 'kubeconfig';
       },
     }),
-  } as unknown as Operation;
+  });
   const group = {
     reconcile: async (_ctx: unknown, { count }: { count: number }) => {
       asked.push(count);

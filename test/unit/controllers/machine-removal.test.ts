@@ -5,19 +5,20 @@ import { scaleIn, takeAway } from '../../../operator/controllers/shoot/machines/
 import { DRAINING_ANNOTATION, type PoolScaleIn } from '../../../operator/controllers/shoot/machines/scale-in.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import type { Machine } from '../../../providers/contract.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const plan = (pool: string): PoolScaleIn =>
-  ({
+  partOf<PoolScaleIn>({
     pool,
     victims: [{ name: `${pool}-1`, nodeName: `${pool}-1` } as Machine],
     remaining: 1,
-  }) as unknown as PoolScaleIn;
+  });
 
 /** Machines whose nodes have gone, of which the cloud takes some time to let one go, and refuses another. */
 function testbed() {
   const gone = Promise.withResolvers<void>();
   const removed: string[] = [];
-  const op = {
+  const op = partOf<Operation>({
     provider: {
       removeMachines: async (_: unknown, pool: string) => {
         if (pool === 'refused') throw new Error('the cloud is throttled');
@@ -29,7 +30,7 @@ function testbed() {
     shoot: {},
     state: { draining: new Map(), connection: { nodes: { get: () => undefined } } },
     deps: { recordEvent: () => {} },
-  } as unknown as Operation;
+  });
   return { op, gone, removed };
 }
 
@@ -101,7 +102,7 @@ it('takes back the cordon of a node that may stay, and not that of a control-pla
     spec: { unschedulable: true },
   });
   const freed: string[] = [];
-  const op = {
+  const op = partOf<Operation>({
     provider: { listMachines: async () => [{ name: 'worker-1', nodeName: 'worker-1', pool: 'worker' }] },
     context: () => ({}),
     pools: [{ name: 'worker', count: 1 }],
@@ -117,7 +118,7 @@ it('takes back the cordon of a node that may stay, and not that of a control-pla
         client: { mergePatch: async (_resource: unknown, name: string) => void freed.push(name) },
       },
     },
-  } as unknown as Operation;
+  });
   await scaleIn(op, new AbortController().signal);
   expect(freed).toEqual(['worker-1']);
   expect([...op.state.draining.keys()]).toEqual(['own-1']);

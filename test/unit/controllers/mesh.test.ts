@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { findCondition } from '../../../operator/api/conditions.ts';
-import { API_VERSION, FINALIZER, LABELS } from '../../../operator/api/group.ts';
-import type { Seed } from '../../../operator/api/seed.ts';
+import { FINALIZER, LABELS } from '../../../operator/api/group.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { knownByShoot } from '../../../operator/controllers/workercluster/networking.ts';
@@ -19,30 +18,28 @@ import {
 import { meshRequest } from '../../../operator/mesh/request.ts';
 import { takenIn } from '../../../operator/mesh/taken.ts';
 import { providerNamed } from '../../../providers/index.ts';
+import { buildCloudProfile, buildSeed, buildWorkerCluster } from '../../kit/builders/objects.ts';
 
 const NOW = new Date('2026-11-22T00:00:00Z');
 const OLD = { pods: '100.96.0.0/11', services: '100.64.0.0/13' };
 
-const profile = (mesh: CloudProfile['spec']['mesh'] = { name: 'default' }): CloudProfile => ({
-  apiVersion: API_VERSION,
-  kind: 'CloudProfile',
-  metadata: { name: 'local' },
-  spec: {
-    type: 'local',
-    kubernetes: { versions: [{ version: '1.36.3', classification: 'supported' }] },
-    machineTypes: [{ name: 'medium', cpu: 2, gpu: 0, memory: '8Gi' }],
-    regions: [{ name: 'here', zones: [{ name: 'here-a' }] }],
-    defaults: { mode: 'Hosted', region: 'here', machineType: 'medium', ...OLD },
-    ...(mesh && { mesh }),
-  },
-});
+const profile = (mesh: CloudProfile['spec']['mesh'] = { name: 'default' }) =>
+  buildCloudProfile({
+    metadata: { name: 'local' },
+    spec: {
+      type: 'local',
+      kubernetes: { versions: [{ version: '1.36.3', classification: 'supported' }] },
+      machineTypes: [{ name: 'medium', cpu: 2, gpu: 0, memory: '8Gi' }],
+      regions: [{ name: 'here', zones: [{ name: 'here-a' }] }],
+      defaults: { mode: 'Hosted', region: 'here', machineType: 'medium', ...OLD },
+      ...(mesh && { mesh }),
+    },
+  });
 const cluster = (spec: object = {}, name = 'one'): WorkerCluster =>
-  ({
-    apiVersion: API_VERSION,
-    kind: 'WorkerCluster',
+  buildWorkerCluster({
     metadata: { name, namespace: 'shop', uid: `uid-${name}`, generation: 1, finalizers: [FINALIZER] },
     spec: { cloudProvider: 'local', controlPlaneNodes: 1, dataPlaneNodes: 2, ...spec },
-  }) as WorkerCluster;
+  });
 const entry = (more: Partial<MeshEntry> = {}): MeshEntry => ({
   uid: 'uid-one',
   id: 7,
@@ -174,9 +171,9 @@ it('a cluster that a cloud manages gets an id, and never other ranges than witho
 });
 
 describe('what a mesh gives', () => {
-  const seed = {
+  const seed = buildSeed({
     spec: { networks: { pods: '10.160.0.0/17', nodes: '10.160.128.0/24', services: '10.161.0.0/16' } },
-  } as Seed;
+  });
   const shoots = ['a', 'b'].map((name) => ({ ...plan(cluster({}, name), undefined).shoot! }));
   const taken = takenIn({ clusters: [], shoots, seeds: [seed], profile: () => profile() }, 'default', () => false);
 

@@ -12,6 +12,8 @@ import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { type KubeObject, keyOf, type Pod, type Resource } from '../../../operator/kube/resources.ts';
 import { METRICS_API, METRICS_SERVER_APP } from '../../../operator/shoot/metrics-server.ts';
 import { issueShootPKI, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
+import { buildPod } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { pool } from '../providers/fixtures.ts';
 import { controlPlane, NOW } from '../shoot/values.ts';
 
@@ -37,7 +39,7 @@ function cluster() {
   let refuses = '';
   const nameOf = (kind: string, name: string) => `${kind} ${name}`;
   const state = newShootState();
-  state.connection = {
+  state.connection = partOf<ClusterConnection>({
     client: {
       async getOrUndefined({ kind }: Resource, name: string) {
         reads++;
@@ -58,29 +60,31 @@ function cluster() {
         done.push(`+${nameOf(object.kind, object.metadata.name)}`);
       }
     },
-  } as unknown as ClusterConnection;
+  });
   const look = async ({ enabled = true, nodes = 1, nothingRuns = false }: Asked = {}) => {
     const shoot = {
       metadata: { name: 'demo' },
       spec: { addons: { metricsServer: { enabled } } },
-      status: { lastOperation: { type: 'Create', state: 'Succeeded' } },
+      status: { lastOperation: { type: 'Create' as const, state: 'Succeeded' as const } },
     };
-    const op = {
+    const op = partOf<Operation>({
       pools: [{ ...pool(), count: nodes }],
       values: { ...controlPlane(), ...(nothingRuns && { clusterNetwork: 'none' }) },
       state,
       shoot,
       pki,
-    } as unknown as Operation;
+    });
     await metricsServerTask(op).run(new AbortController().signal);
     const facts = { shoot, inside: { nodes: [], pods, machines: [] }, metricsServer: state.metricsServer, nothingRuns };
     return addonsCondition(facts as unknown as RunningFacts, nodes);
   };
   const ready = () =>
-    pods.push({
-      metadata: { name: 'one', namespace: 'kube-system', labels: { 'k8s-app': METRICS_SERVER_APP } },
-      status: { conditions: [{ type: 'Ready', status: 'True' }] },
-    } as unknown as Pod);
+    pods.push(
+      buildPod({
+        metadata: { name: 'one', namespace: 'kube-system', labels: { 'k8s-app': METRICS_SERVER_APP } },
+        status: { conditions: [{ type: 'Ready', status: 'True' }] },
+      }),
+    );
   return {
     live,
     done,

@@ -1,13 +1,14 @@
 import { expect, it } from 'vitest';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { namespaceTask } from '../../../operator/controllers/shoot/tasks/namespace-task.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { MemoryObjects } from '../../kit/memory-objects.ts';
 
 /** What is written, in order, when a shoot of this status is worked on. */
 async function written(status: { seedName?: string } | undefined, refusal?: Error): Promise<string[]> {
   const writes: string[] = [];
   const namespaces = { synced: true, get: () => undefined, onAnyChange: () => () => {} };
-  const op = {
+  const op = partOf<Operation>({
     shoot: { metadata: { name: 'one', namespace: 'team' }, status },
     values: { namespace: 'shoot--team--one', shoot: { name: 'one', namespace: 'team' } },
     deps: { gardenID: 'ours' },
@@ -25,7 +26,7 @@ async function written(status: { seedName?: string } | undefined, refusal?: Erro
       if (refusal) throw refusal;
       writes.push('status');
     },
-  } as unknown as Operation;
+  });
   await namespaceTask(op)
     .run(new AbortController().signal)
     .catch((error: Error) => writes.push(error.message));

@@ -4,6 +4,7 @@ import type { Seed } from '../../../operator/api/seed.ts';
 import type { TrialResult } from '../../../operator/controllers/seed/network-trial.ts';
 import { NetworkTrials } from '../../../operator/controllers/seed/network-trials.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
+import { buildSeed } from '../../kit/builders/objects.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -13,7 +14,7 @@ function seedWith(results: TrialResult[]) {
   let now = Date.parse('2026-11-22T00:00:00Z');
   let tried = 0;
   const news: string[] = [];
-  let seed = { metadata: { name: 'far', uid: 'u' }, spec: {}, status: {} } as unknown as Seed;
+  let seed = buildSeed({ metadata: { name: 'far', uid: 'u' }, status: {} });
   const trials = () =>
     new NetworkTrials({
       gardenID: 'ours',

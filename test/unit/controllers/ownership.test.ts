@@ -14,10 +14,12 @@ import { namespaceTask } from '../../../operator/controllers/shoot/tasks/namespa
 import { Applier } from '../../../operator/kube/applier.ts';
 import { type KubeObject, NAMESPACES, resourceOf, SECRETS, type Secret } from '../../../operator/kube/resources.ts';
 import { PKI_SECRET, type PKIData } from '../../../operator/shoot/pki.ts';
+import { buildShoot } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { MemoryObjects } from '../../kit/memory-objects.ts';
 
 const NS = 'shoot--default--demo';
-const shoot = { metadata: { name: 'demo', namespace: 'default', uid: 's1' }, spec: {} } as Shoot;
+const shoot = buildShoot({ metadata: { name: 'demo', namespace: 'default', uid: 's1' } });
 const placed = { ...shoot, status: { seedName: 'local' } } as Shoot;
 const signal = new AbortController().signal;
 
@@ -90,7 +92,7 @@ function operation(of: Shoot = placed): Operation {
   const applier = new Applier(server as never, (object) => ({
     live: cached.get(`${object.metadata.namespace}/${object.metadata.name}`),
   }));
-  return {
+  return partOf<Operation>({
     shoot: of,
     state: {},
     provider: {},
@@ -109,7 +111,7 @@ function operation(of: Shoot = placed): Operation {
     vni: 7,
     networkPolicies: [],
     tell: async () => {},
-  } as unknown as Operation;
+  });
 }
 
 beforeEach(() => {

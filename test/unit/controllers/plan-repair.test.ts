@@ -10,6 +10,7 @@ import {
 import { DRAINING_ANNOTATION } from '../../../operator/controllers/shoot/machines/scale-in.ts';
 import type { Node } from '../../../operator/kube/resources.ts';
 import type { Machine } from '../../../providers/contract.ts';
+import { buildNode } from '../../kit/builders/objects.ts';
 
 const MINUTE = 60_000;
 const at = (minutes: number) => new Date(minutes * MINUTE);
@@ -24,13 +25,11 @@ const machine = (name: string, change: Partial<Machine> = {}): Machine => ({
   ...change,
 });
 
-const node = (name: string, ready: boolean, annotations: Record<string, string> = {}): Node => ({
-  apiVersion: 'v1',
-  kind: 'Node',
-  metadata: { name, annotations },
-  spec: {},
-  status: { conditions: [{ type: 'Ready', status: ready ? 'True' : 'Unknown' }] },
-});
+const node = (name: string, ready: boolean, annotations: Record<string, string> = {}) =>
+  buildNode({
+    metadata: { name, annotations },
+    status: { conditions: [{ type: 'Ready', status: ready ? 'True' : 'Unknown' }] },
+  });
 
 const view = (machines: Machine[], nodes: Node[], more: Partial<RepairView> = {}): RepairView => ({
   machines,

@@ -1,20 +1,18 @@
 import { expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { ANNOTATIONS, LABELS, ROLES } from '../../../operator/api/group.ts';
-import type { Shoot } from '../../../operator/api/shoot.ts';
 import { shootStatus } from '../../../operator/controllers/shoot/hosted/hosted-status.ts';
 import { podProblems, problemsText } from '../../../operator/controllers/shoot/pod-problems.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
+import { buildPod, buildShoot } from '../../kit/builders/objects.ts';
 import { pool } from '../providers/fixtures.ts';
 
 const pod = (name: string, status: object, more: object = {}): Pod =>
-  ({
-    apiVersion: 'v1',
-    kind: 'Pod',
+  buildPod({
     metadata: { name, labels: { [LABELS.role]: ROLES.controlPlane }, ...more },
     spec: { containers: [{ name: 'main', image: 'registry.k8s.io/kube-apiserver:v1.35.4' }] },
     status,
-  }) as unknown as Pod;
+  });
 const waiting = (reason: string, more: object = {}) => ({
   containerStatuses: [{ name: 'main', ready: false, restartCount: 3, state: { waiting: { reason } }, ...more }],
 });
@@ -93,7 +91,7 @@ it('pods that are stuck alike are told in one clause, and no more than a few rea
 });
 
 it('is named in the conditions of its shoot, each where it belongs', () => {
-  const shoot = { metadata: { name: 'one', generation: 1 }, spec: { provider: { type: 'local' } } } as unknown as Shoot;
+  const shoot = buildShoot({ metadata: { name: 'one', generation: 1 }, spec: { provider: { type: 'local' } } });
   const problems = podProblems([
     pod('kube-apiserver-x', waiting('ErrImagePull')),
     pod('machines-workers-y', unschedulable, machine),

@@ -13,6 +13,7 @@ import {
 } from '../../../operator/controllers/shoot/tasks/blocked-inside.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import type { Machine } from '../../../providers/contract.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 // As kube-apiserver 1.36 answered to the cases that issue 25 names.
 const DEAD =
@@ -79,7 +80,7 @@ it('podsBlocked tells of a webhook because of which a Deployment has no pods', a
 it('whileLooking says no more once what was waited for has come', async () => {
   const blocked = new Map<'nodes' | 'system', string>([['system', DEAD]]);
   const noticed: number[] = [];
-  const op = { state: { blocked }, notice: () => void noticed.push(blocked.size) } as unknown as Operation;
+  const op = partOf<Operation>({ state: { blocked }, notice: () => void noticed.push(blocked.size) });
   await expect(
     whileLooking(
       op,
@@ -118,7 +119,7 @@ function testbed(sleeps: boolean) {
       client: { mergePatch: refuse },
     },
   };
-  const op = {
+  const op = partOf<Operation>({
     sleeps,
     state,
     provider: {
@@ -132,7 +133,7 @@ function testbed(sleeps: boolean) {
     shoot: { spec: { provider: {} } },
     notice: () => {},
     deps: { recordEvent: () => {}, now: () => new Date(0) },
-  } as unknown as Operation;
+  });
   return { op, removed, draining: state.draining };
 }
 

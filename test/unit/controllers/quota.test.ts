@@ -1,7 +1,6 @@
 import { describe, expect, it, test } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import type { ClusterSize } from '../../../operator/api/cost.ts';
-import { API_VERSION } from '../../../operator/api/group.ts';
 import type { Quota } from '../../../operator/api/quota.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
@@ -20,6 +19,8 @@ import { type KubeObject, keyOf } from '../../../operator/kube/resources.ts';
 import type { ChangeEvent } from '../../../operator/kube/store.ts';
 import type { WorkQueue } from '../../../operator/kube/workqueue.ts';
 import type { Provider } from '../../../providers/contract.ts';
+import { buildShoot, buildWorkerCluster } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { pick, seeded } from '../../kit/seeded.ts';
 import { profile, quota, size } from '../cost/objects.ts';
 
@@ -79,7 +80,7 @@ class Project {
   }
 
   #queueOf(keys: Set<string>): WorkQueue {
-    return { add: (key: string) => keys.add(key), addAfter: (key: string) => keys.add(key) } as unknown as WorkQueue;
+    return partOf<WorkQueue>({ add: (key: string) => keys.add(key), addAfter: (key: string) => keys.add(key) });
   }
 
   get deps(): WorkerClusterDependencies & QuotaDependencies {
@@ -96,7 +97,7 @@ class Project {
       if (cluster) this.clusters.put({ ...cluster, ...more(cluster) } as WorkerCluster);
       return cluster;
     };
-    return {
+    return partOf<WorkerClusterDependencies & QuotaDependencies>({
       clusters: this.clusters,
       shoots: this.shoots,
       profiles: this.profiles,
@@ -104,7 +105,7 @@ class Project {
       granted: this.granted,
       capacity: this.capacity,
       now: () => NOW,
-      provider: () => ({ name: 'fake', simulated: false, validate: () => [] }) as unknown as Provider,
+      provider: () => partOf<Provider>({ name: 'fake', simulated: false, validate: () => [] }),
       recordEvent: () => {},
       judge: (key: string) => this.queue.add(key),
       garden: {
@@ -129,26 +130,26 @@ class Project {
             return { object: shoot, changed };
           }),
       },
-    } as unknown as WorkerClusterDependencies & QuotaDependencies;
+    });
   }
 
   ask(name: string, dataPlaneNodes: number, second = 0): void {
     const before = this.clusters.get(`shop/${name}`);
-    this.clusters.put({
-      apiVersion: API_VERSION,
-      kind: 'WorkerCluster',
-      metadata: before
-        ? { ...before.metadata, generation: before.metadata.generation! + 1 }
-        : {
-            name,
-            namespace: 'shop',
-            uid: `u${this.#uid++}`,
-            generation: 1,
-            creationTimestamp: `2026-11-21T00:00:${String(second).padStart(2, '0')}Z`,
-          },
-      spec: { cloudProvider: 'cloud', controlPlaneNodes: 1, dataPlaneNodes },
-      ...(before?.status && { status: before.status }),
-    } as WorkerCluster);
+    this.clusters.put(
+      buildWorkerCluster({
+        metadata: before
+          ? { ...before.metadata, generation: before.metadata.generation! + 1 }
+          : {
+              name,
+              namespace: 'shop',
+              uid: `u${this.#uid++}`,
+              generation: 1,
+              creationTimestamp: `2026-11-21T00:00:${String(second).padStart(2, '0')}Z`,
+            },
+        spec: { cloudProvider: 'cloud', controlPlaneNodes: 1, dataPlaneNodes },
+        ...(before?.status && { status: before.status }),
+      }),
+    );
   }
 
   remove(name: string): void {
@@ -272,11 +273,13 @@ describe('a project with a quota', () => {
     shop.ask('a', 1);
     const fallback = [{ cloudProvider: 'other', machineTypes: ['large'] }];
     const { spec, ...known } = shop.clusters.get('shop/a')!;
-    shop.clusters.put({
-      ...known,
-      spec: { ...spec, fallback },
-      status: { admitted: size('abroad', 'Managed', 'large*1') },
-    } as unknown as WorkerCluster);
+    shop.clusters.put(
+      partOf<WorkerCluster>({
+        ...known,
+        spec: { ...spec, fallback },
+        status: { admitted: size('abroad', 'Managed', 'large*1') },
+      }),
+    );
     expect(shop.used).toMatchObject({ cpu: 8_000n, 'cost.hourly': 2_100_000n });
   });
 
@@ -311,16 +314,16 @@ describe('a project with a quota', () => {
   it('counts a Shoot that somebody made by hand', async () => {
     const shop = new Project();
     shop.quotas.put(quota({ nodes: 4 }));
-    shop.shoots.put({
-      apiVersion: API_VERSION,
-      kind: 'Shoot',
-      metadata: { name: 'by-hand', namespace: 'shop' },
-      spec: {
-        region: 'here',
-        cloudProfile: { name: 'cloud' },
-        provider: { workers: [{ name: 'w', machine: { type: 'small' }, minimum: 3, maximum: 3 }] },
-      },
-    } as unknown as Shoot);
+    shop.shoots.put(
+      buildShoot({
+        metadata: { name: 'by-hand', namespace: 'shop' },
+        spec: {
+          region: 'here',
+          cloudProfile: { name: 'cloud' },
+          provider: { workers: [{ name: 'w', machine: { type: 'small' }, minimum: 3, maximum: 3 }] },
+        },
+      }),
+    );
     shop.ask('a', 2);
     await shop.settle();
     expect(shop.accepted('a')).toBe('QuotaExceeded');

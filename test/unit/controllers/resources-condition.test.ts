@@ -1,32 +1,32 @@
 import { describe, expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
-import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { resourcesCondition } from '../../../operator/controllers/resources-condition.ts';
 import { type ShootFacts, shootStatus } from '../../../operator/controllers/shoot/hosted/hosted-status.ts';
 import { planAttached } from '../../../operator/controllers/workercluster/attached.ts';
 import { hosted } from '../../../operator/controllers/workercluster/hosted.ts';
 import type { SizedView } from '../../../operator/controllers/workercluster/view.ts';
-import type { Node, Pod } from '../../../operator/kube/resources.ts';
+import type { Pod } from '../../../operator/kube/resources.ts';
+import { buildNode, buildPod, buildShoot, buildWorkerCluster } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const NOW = new Date('2026-11-28T12:00:00Z');
-const node = {
+const node = buildNode({
   metadata: { name: 'a' },
-  spec: {},
   status: { allocatable: { cpu: '4', memory: '8Gi' }, conditions: [{ type: 'Ready', status: 'True' }] },
-} as unknown as Node;
+});
 const pod = (name: string, memory: string) =>
-  ({
+  buildPod({
     metadata: { name, namespace: 'default' },
     spec: { nodeName: 'a', containers: [{ name: 'c', resources: { requests: { memory } } }] },
     status: { phase: 'Running' },
-  }) as unknown as Pod;
+  });
 const HUGE = [pod('huge', '64Pi'), pod('web', '1Gi')];
 
 /** status of a hosted cluster with these pods on its node. */
 function hostedWith(pods: Pod[]) {
-  const facts = {
-    shoot: { metadata: { name: 'one', uid: 'u', generation: 1 }, spec: { provider: {} } } as unknown as Shoot,
+  const facts = partOf<ShootFacts>({
+    shoot: buildShoot({ metadata: { name: 'one', uid: 'u', generation: 1 }, spec: { provider: {} } }),
     technicalID: 'shoot--team--one',
     seedName: 'local',
     version: '1.36.3',
@@ -35,17 +35,17 @@ function hostedWith(pods: Pod[]) {
     usable: { ok: true, message: 'works' },
     inside: { nodes: [node], pods, machines: [] },
     draining: [],
-  } as unknown as ShootFacts;
+  });
   return shootStatus(facts, NOW);
 }
 
 /** status of an attached cluster with these pods on its node. */
 function attachedWith(pods: Pod[], before?: WorkerCluster['status']) {
-  const cluster = {
+  const cluster = buildWorkerCluster({
     metadata: { name: 'demo', namespace: 'shop', generation: 1 },
     spec: { mode: 'Attached', attached: {} },
     status: before,
-  } as unknown as WorkerCluster;
+  });
   const facts = { generation: 1, refusal: undefined, server: 'https://theirs', inside: { nodes: [node], pods } };
   return planAttached({ cluster, facts, holds: [] }, NOW).status;
 }
@@ -73,14 +73,14 @@ describe('a cluster with a pod that requests 64Pi', () => {
   });
 
   it('has the condition of its Shoot, word for word', () => {
-    const shoot = { metadata: { generation: 1 }, status: hostedWith(HUGE) } as unknown as Shoot;
-    const { conditions } = hosted.observe({ cluster: { metadata: {}, spec: {} }, shoot } as unknown as SizedView);
+    const shoot = buildShoot({ metadata: { generation: 1 }, status: hostedWith(HUGE) });
+    const { conditions } = hosted.observe(partOf<SizedView>({ cluster: { metadata: {}, spec: {} }, shoot }));
     expect(conditions.find((one) => one?.type === 'ResourcesCounted')?.message).toContain('Pod default/huge');
   });
 
   it('keeps the condition while an operator that has just started has not looked', () => {
     const before = attachedWith(HUGE);
-    const cluster = { metadata: {}, spec: { attached: {} }, status: before } as unknown as WorkerCluster;
+    const cluster = buildWorkerCluster({ metadata: {}, spec: { attached: {} }, status: before });
     const { status } = planAttached({ cluster, facts: undefined, holds: [] }, NOW);
     expect(findCondition(status.conditions, 'ResourcesCounted')?.status).toBe('False');
   });

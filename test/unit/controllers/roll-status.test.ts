@@ -1,15 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
-import type { Shoot } from '../../../operator/api/shoot.ts';
 import { say } from '../../../operator/controllers/conditions.ts';
 import { runningStatus } from '../../../operator/controllers/shoot/status/running-status.ts';
-import type { Node, Pod } from '../../../operator/kube/resources.ts';
 import type { Machine } from '../../../providers/contract.ts';
+import { buildNode, buildPod, buildShoot } from '../../kit/builders/objects.ts';
 import { pool } from '../providers/fixtures.ts';
 
 const NOW = new Date('2026-11-21T00:00:00Z');
 const node = (name: string) =>
-  ({ metadata: { name }, status: { conditions: [{ type: 'Ready', status: 'True' }] } }) as unknown as Node;
+  buildNode({ metadata: { name }, status: { conditions: [{ type: 'Ready', status: 'True' }] } });
 const machine = (name: string, more: Partial<Machine> = {}): Machine => ({
   name,
   pool: 'workers',
@@ -20,15 +19,15 @@ const machine = (name: string, more: Partial<Machine> = {}): Machine => ({
   ...more,
 });
 const old = (name: string) => machine(name, { outdated: true });
-const dns = {
+const dns = buildPod({
   metadata: { labels: { 'k8s-app': 'kube-dns' } },
   status: { conditions: [{ type: 'Ready', status: 'True' }] },
-} as unknown as Pod;
+});
 
 /** Conditions of a cluster of two machines, of which these are Ready nodes. */
 const conditions = (machines: Machine[], ready: string[], repairing: string[] = []) => {
   const facts = {
-    shoot: { metadata: { name: 'one', uid: 'u', generation: 2 }, spec: { provider: {} } } as unknown as Shoot,
+    shoot: buildShoot({ metadata: { name: 'one', uid: 'u', generation: 2 }, spec: { provider: {} } }),
     technicalID: 'shoot--team--one',
     seedName: 'local',
     version: '1.36.3',

@@ -3,8 +3,9 @@ import { ANNOTATIONS } from '../../../operator/api/group.ts';
 import { ofOtherVersions } from '../../../operator/controllers/shoot/hosted/hosted-tasks.ts';
 import { paceOf, planRoll, rollLines } from '../../../operator/controllers/shoot/machines/roll.ts';
 import { DRAINING_ANNOTATION, planScaleIn } from '../../../operator/controllers/shoot/machines/scale-in.ts';
-import type { Node, Pod } from '../../../operator/kube/resources.ts';
+import type { Node } from '../../../operator/kube/resources.ts';
 import { type Machine, sizeWhileRolling } from '../../../providers/contract.ts';
+import { buildNode, buildPod } from '../../kit/builders/objects.ts';
 import { pool } from '../providers/fixtures.ts';
 
 const machine = (name: string, more: Partial<Machine> = {}): Machine => ({
@@ -18,7 +19,7 @@ const machine = (name: string, more: Partial<Machine> = {}): Machine => ({
 });
 const old = (name: string, more: Partial<Machine> = {}) => machine(name, { outdated: true, ...more });
 const node = (name: string, { ready = true, draining = false, marked = false } = {}): Node =>
-  ({
+  buildNode({
     metadata: {
       name,
       annotations: {
@@ -26,9 +27,9 @@ const node = (name: string, { ready = true, draining = false, marked = false } =
         ...(marked && { [ANNOTATIONS.scaleInFirst]: 'true' }),
       },
     },
-    spec: {},
+
     status: { conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
-  }) as unknown as Node;
+  });
 
 const planned = (count: number, machines: Machine[], nodes: Node[], pace = { surge: 1, unavailable: 0 }) => {
   const byName = new Map(nodes.map((one) => [one.metadata.name, one]));
@@ -107,11 +108,11 @@ describe('rollLines', () => {
 
 describe('ofOtherVersions', () => {
   const apiServer = (name: string, version: string, phase = 'Running', app = 'kube-apiserver') =>
-    ({
+    buildPod({
       metadata: { name, labels: { app } },
       spec: { containers: [{ name: app, image: `registry.k8s.io/${app}:v${version}` }] },
       status: { phase },
-    }) as unknown as Pod;
+    });
 
   it('are API servers that a newer kubelet must not meet, and nothing else', () => {
     const pods = [

@@ -4,23 +4,23 @@ import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { byTechnicalID, technicalIDTakenBy } from '../../../operator/controllers/same-technical-id.ts';
 import { Store } from '../../../operator/kube/store.ts';
+import { buildShoot, buildWorkerCluster } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const NAMESPACE = `team-${'n'.repeat(30)}`;
 /** Found among 124,583 names: their hashes are alike. */
 const [FIRST, SECOND] = ['cluster-with-a-long-name-0011290', 'cluster-with-a-long-name-0124582'];
 
 const cluster = (name: string, at: string, more: object = {}): WorkerCluster =>
-  ({
-    kind: 'WorkerCluster',
+  buildWorkerCluster({
     metadata: { name, namespace: NAMESPACE, uid: name, resourceVersion: '1', creationTimestamp: at },
-    spec: {},
     ...more,
-  }) as unknown as WorkerCluster;
+  });
 
 function caches(clusters: WorkerCluster[], shoots: string[] = []) {
   const known = { clusters: new Store<WorkerCluster>(byTechnicalID), shoots: new Store<Shoot>(byTechnicalID) };
   for (const one of clusters) known.clusters.put(one);
-  for (const name of shoots) known.shoots.put({ ...cluster(name, ''), kind: 'Shoot' } as unknown as Shoot);
+  for (const name of shoots) known.shoots.put(buildShoot({ metadata: cluster(name, '').metadata }));
   return [known.clusters, known.shoots] as const;
 }
 
@@ -42,7 +42,7 @@ describe('two clusters whose technical id is the same', () => {
   });
 
   it('the one that was admitted has it, though the other is older', () => {
-    const admitted = { ...newer, status: { admitted: { pools: [] } } } as unknown as WorkerCluster;
+    const admitted = partOf<WorkerCluster>({ ...newer, status: { admitted: { pools: [] } } });
     expect(technicalIDTakenBy(older, ...caches([older, admitted]))).toBe(`WorkerCluster ${NAMESPACE}/${SECOND}`);
   });
 

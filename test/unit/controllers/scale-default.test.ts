@@ -1,6 +1,7 @@
 import { describe, expect, it, test } from 'vitest';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { asStated, DEFAULTER } from '../../../operator/controllers/stated-size.ts';
+import { buildWorkerCluster } from '../../kit/builders/objects.ts';
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 const entry = (manager: string, ...fields: string[]) => ({
@@ -13,15 +14,15 @@ const cluster = (
   status: object | undefined,
   lastApplied?: string,
 ): WorkerCluster =>
-  ({
+  buildWorkerCluster({
     metadata: {
       name: 'a',
       ...(managedFields && { managedFields }),
       ...(lastApplied && { annotations: { [LAST_APPLIED]: lastApplied } }),
     },
     spec: { cloudProvider: 'aws', pools: [{ name: 'a', minimum: 1, maximum: 9 }], dataPlaneNodes: 2 },
-    ...(status && { status }),
-  }) as unknown as WorkerCluster;
+    status,
+  });
 const filledIn = { defaultedNodes: [2] };
 const others = [entry('me', 'pools')];
 
@@ -105,6 +106,6 @@ it('of a person’s number it is known who wrote it, where the API server says s
 });
 
 it('what is no WorkerCluster that the API server would take is left as it is', () => {
-  const odd = { metadata: { name: 'a', managedFields: [{}] }, status: filledIn } as unknown as WorkerCluster;
+  const odd = buildWorkerCluster({ metadata: { name: 'a', managedFields: [{}] }, status: filledIn });
   expect(asStated(odd)).toBe(odd);
 });

@@ -7,6 +7,7 @@ import {
 } from '../../../operator/controllers/shoot/machines/scale-in.ts';
 import type { Node, Pod } from '../../../operator/kube/resources.ts';
 import type { Machine } from '../../../providers/contract.ts';
+import { buildNode, buildPod } from '../../kit/builders/objects.ts';
 
 const machine = (name: string, more: Partial<Machine> = {}): Machine => ({
   name,
@@ -17,19 +18,17 @@ const machine = (name: string, more: Partial<Machine> = {}): Machine => ({
   createdAt: '2026-01-01T00:00:00Z',
   ...more,
 });
-const node = (name: string, annotations: Record<string, string> = {}, ready = 'True'): Node => ({
-  apiVersion: 'v1',
-  kind: 'Node',
-  metadata: { name, annotations },
-  spec: {},
-  status: { conditions: [{ type: 'Ready', status: ready }] },
-});
+const node = (name: string, annotations: Record<string, string> = {}, ready = 'True') =>
+  buildNode({
+    metadata: { name, annotations },
+    status: { conditions: [{ type: 'Ready', status: ready }] },
+  });
 const pod = (owner = 'ReplicaSet'): Pod =>
-  ({
+  buildPod({
     metadata: { name: 'p', ownerReferences: [{ kind: owner, controller: true }] },
     spec: { containers: [] },
     status: { phase: 'Running' },
-  }) as unknown as Pod;
+  });
 
 const victims = (count: number, machines: Machine[], nodes: Node[], pods: Record<string, Pod[]> = {}) =>
   planScaleIn(

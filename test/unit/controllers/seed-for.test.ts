@@ -1,16 +1,15 @@
 import { expect, it } from 'vitest';
-import { API_VERSION } from '../../../operator/api/group.ts';
 import type { Seed } from '../../../operator/api/seed.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { ShootDependencies } from '../../../operator/controllers/shoot/dependencies.ts';
 import { seedFor } from '../../../operator/controllers/shoot/seeds/seed-for.ts';
 import { keyOf } from '../../../operator/kube/resources.ts';
+import { buildSeed, buildShoot } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { profile } from '../providers/fixtures.ts';
 
 const seed = (name: string, shoots: number) =>
-  ({
-    apiVersion: API_VERSION,
-    kind: 'Seed',
+  buildSeed({
     metadata: { name },
     spec: {
       provider: { type: 'test', region: 'north' },
@@ -20,12 +19,10 @@ const seed = (name: string, shoots: number) =>
       conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }],
       allocatable: { shoots },
     },
-  }) as Seed;
+  });
 
 const shoot = (name: string, more: { seedName?: string; status?: Shoot['status']; deletionTimestamp?: string } = {}) =>
-  ({
-    apiVersion: API_VERSION,
-    kind: 'Shoot',
+  buildShoot({
     metadata: { name, namespace: 'team', ...(more.deletionTimestamp && { deletionTimestamp: more.deletionTimestamp }) },
     spec: {
       cloudProfile: { name: 'test' },
@@ -35,20 +32,20 @@ const shoot = (name: string, more: { seedName?: string; status?: Shoot['status']
       ...(more.seedName && { seedName: more.seedName }),
     },
     ...(more.status && { status: more.status }),
-  }) as unknown as Shoot;
+  });
 
 /** Where shoots are placed that come one after the other, none of which has a status yet. */
 function placing(seeds: Seed[], shoots: Shoot[]) {
   const events: string[] = [];
   const byName = new Map(seeds.map((one) => [one.metadata.name, one]));
-  const deps = {
+  const deps = partOf<ShootDependencies>({
     seeds: { get: (name: string) => byName.get(name), list: () => seeds },
     profiles: { get: () => profile },
     shoots: { list: () => shoots },
     provider: () => undefined,
     namesAccount: () => false,
     recordEvent: (object: Shoot, _: unknown, reason: string) => void events.push(`${keyOf(object)} ${reason}`),
-  } as unknown as ShootDependencies;
+  });
   const chosen = new Map<string, string>();
   return { events, chosen, place: (one: Shoot) => seedFor(deps, one, chosen)?.metadata.name };
 }

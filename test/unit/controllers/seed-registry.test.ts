@@ -6,8 +6,10 @@ import { KubeApiError, KubeUnreachableError } from '../../../operator/kube/error
 import { silent } from '../../../operator/kube/log.ts';
 import type { WatchEvent } from '../../../operator/kube/requests/watch.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
+import { buildSeed } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
-const seed = { metadata: { name: 'local' }, spec: {} } as Seed;
+const seed = buildSeed({ metadata: { name: 'local' } });
 
 /** A garden that is its own seed, and shows what it holds only when it is told to. */
 function slowGarden() {
@@ -39,7 +41,7 @@ function slowGarden() {
   const identity = { metadata: { name: 'kube-system', uid: 'one' } };
   const server = 'https://127.0.0.1:6443';
   const getOrUndefined = async () => ({ kind: 'PriorityClass' });
-  const client = { server, watch, get: async () => identity, getOrUndefined } as unknown as KubeClient;
+  const client = partOf<KubeClient>({ server, watch, get: async () => identity, getOrUndefined });
   const registry = new SeedRegistry(client, silent);
   return { registry, show, breakWatch, watches: () => watches, identity };
 }

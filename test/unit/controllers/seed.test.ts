@@ -4,12 +4,12 @@ import type { Seed } from '../../../operator/api/seed.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { SeedAddresses } from '../../../operator/clusters/seed-addresses.ts';
 import { reconcileSeed } from '../../../operator/controllers/seed/controller.ts';
+import { buildSeed, buildShoot } from '../../kit/builders/objects.ts';
 
-const hosted = {
+const hosted = buildShoot({
   metadata: { name: 'a', namespace: 'team' },
-  spec: {},
   status: { seedName: 'far' },
-} as unknown as Shoot;
+});
 
 const networkTried = { type: 'NetworkPoliciesEnforced', status: 'True', reason: 'Enforced', message: 'tried' };
 
@@ -17,13 +17,11 @@ const networkTried = { type: 'NetworkPoliciesEnforced', status: 'True', reason: 
 function garden(shoots: Shoot[], seedStatus?: Seed['status'], spec?: object, localMachines = true) {
   const addresses: { unknownHost?: SeedAddresses['unknownHost'] } = {};
   let uid = 'one';
-  let seed = {
-    apiVersion: 'multi-cluster.demo.io/v1',
-    kind: 'Seed',
+  let seed = buildSeed({
     metadata: { name: 'far', uid: 'u-1', generation: 1, resourceVersion: '1' },
     spec: { kubeconfigRef: { name: 'far', namespace: 'default' }, networks: {}, ...spec },
     status: seedStatus,
-  } as Seed;
+  });
   const closed: string[] = [];
   const client = {
     get: async () => ({ metadata: { uid } }),

@@ -15,6 +15,7 @@ import type {
   Pool,
   ProviderContext,
 } from '../../../providers/contract.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { pool } from '../providers/fixtures.ts';
 import { controlPlane, NOW } from '../shoot/values.ts';
 
@@ -54,7 +55,7 @@ function testbed(
     void told.push({ count, ...bootstrap });
   const seen = machines.map((nodeName) => ({ nodeName, phase: 'Running' }) as Machine);
   const observe = async () => ({ asked: 0, machines: seen, volumes: [{ ordinal: 0, uid: 'disk-1' }] });
-  const op = {
+  const op = partOf<Operation>({
     values: { ...values, replicas: members },
     pki: keys,
     pools: [],
@@ -86,7 +87,7 @@ function testbed(
         },
       },
     },
-  } as unknown as Operation;
+  });
   const task = (wanted: string) =>
     strategyOf(op)
       .reconcileTasks(op)

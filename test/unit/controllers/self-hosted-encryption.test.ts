@@ -8,6 +8,7 @@ import { type EncryptingServers, encryptionTask } from '../../../operator/contro
 import type { KubeObject } from '../../../operator/kube/resources.ts';
 import type { PKIData } from '../../../operator/shoot/pki.ts';
 import { encryptionOf, encryptionParts, planEncryption } from '../../../operator/shoot/secrets-encryption.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { controlPlane, NOW } from '../shoot/values.ts';
 
 const values = controlPlane(3);
@@ -17,7 +18,7 @@ const operation = ({ pki = keys as PKIData, hasBegun = true, asked = false } = {
   const done: string[] = [];
   const annotations = asked ? { [ANNOTATIONS.operation]: 'rotate-etcd-encryption-key' } : {};
   const stored: PKIData[] = [];
-  const op = {
+  const op = partOf<Operation>({
     values,
     pki,
     state: {
@@ -42,7 +43,7 @@ const operation = ({ pki = keys as PKIData, hasBegun = true, asked = false } = {
       now: () => NOW,
       recordEvent: (_shoot: unknown, type: string, reason: string) => void done.push(`${type} ${reason}`),
     },
-  } as unknown as Operation;
+  });
   const plan = () => withSecretsKey(op, op.pki);
   return { op, done, plan, condition: () => encryptionCondition(op, op.shoot) };
 };

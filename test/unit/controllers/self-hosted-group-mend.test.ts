@@ -6,6 +6,7 @@ import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { planEncryption } from '../../../operator/shoot/secrets-encryption.ts';
 import type { Change } from '../../../providers/cloud.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
 const WALL: Change = { operation: 'create', resource: 'address endpoint' };
@@ -28,7 +29,7 @@ const nodeOf = (version: string) => ({
 function testbed({ mend = true, begun = true, now = NOW, pki = {}, version = '1.36.3' } = {}) {
   const mending = vi.fn<(ctx: unknown, pool: string, part: string) => Promise<Change[] | undefined>>(async () => []);
   const abort = new AbortController();
-  const op = {
+  const op = partOf<Operation>({
     mend,
     pki,
     unmended: new Map(),
@@ -53,7 +54,7 @@ function testbed({ mend = true, begun = true, now = NOW, pki = {}, version = '1.
     },
     context: () => ({}),
     deps: { log: silent, now: () => now },
-  } as unknown as Operation;
+  });
   return { op, mending, abort, parts: () => mending.mock.calls.map(([, pool, part]) => `${pool} ${part}`) };
 }
 

@@ -6,10 +6,11 @@ import {
   wantedInCloud,
 } from '../../../operator/controllers/shoot/self-hosted/self-hosted-replace.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
-import type { Node } from '../../../operator/kube/resources.ts';
 import type { GroupMachine } from '../../../operator/shoot/control-plane-group.ts';
 import type { PKIData } from '../../../operator/shoot/pki.ts';
 import { planEncryption } from '../../../operator/shoot/secrets-encryption.ts';
+import { buildNode } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { NOW } from '../shoot/values.ts';
 
 const machine = (name: string, change: Partial<GroupMachine> = {}): GroupMachine => ({
@@ -22,7 +23,7 @@ const machine = (name: string, change: Partial<GroupMachine> = {}): GroupMachine
 });
 
 const node = (version: string) =>
-  ({ metadata: { name: 'a' }, status: { nodeInfo: { kubeletVersion: `v${version}` } } }) as unknown as Node;
+  buildNode({ metadata: { name: 'a' }, status: { nodeInfo: { kubeletVersion: `v${version}` } } });
 const changing = planEncryption(planEncryption({}, { isNew: true, rotate: false, now: NOW }), {
   isNew: false,
   rotate: true,
@@ -35,13 +36,13 @@ it.each<[string, PKIData, string, string]>([
   ['other keys', changing, '1.36.3', 'the present keys of Secrets'],
   ['other certificates', {}, '1.36.3', 'certificates that do not end soon'],
 ])('says that machines of a cloud get %s', (_what, pki, runs, expected) => {
-  const op = { pki, values: { version: '1.36.3' } } as unknown as Operation;
+  const op = partOf<Operation>({ pki, values: { version: '1.36.3' } });
   expect(wantedInCloud(op, [node('1.36.3'), node(runs)])).toBe(expected);
 });
 
 it('counts no machine that is ending among those with the present keys', () => {
   const state = newShootState();
-  const replacement = new Replacement({ state, notice: () => {} } as unknown as Operation, 'the present keys');
+  const replacement = new Replacement(partOf<Operation>({ state, notice: () => {} }), 'the present keys');
   const machines = [machine('a', { outdated: true }), machine('b', { outdated: true }), machine('c'), machine('d')];
   replacement.tell(replacedIn({ desired: 3, machines }), { waitFor: 'machine d to join' });
   expect(state.replacing).toBe(

@@ -1,18 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { LABELS } from '../../../operator/api/group.ts';
-import type { Shoot } from '../../../operator/api/shoot.ts';
 import { statusOnMachines } from '../../../operator/controllers/shoot/self-hosted/self-hosted-status.ts';
 import type { RunningFacts } from '../../../operator/controllers/shoot/status/facts.ts';
-import type { Node, Pod } from '../../../operator/kube/resources.ts';
 import type { Machine } from '../../../providers/contract.ts';
+import { buildNode, buildPod, buildShoot } from '../../kit/builders/objects.ts';
 import { pool } from '../providers/fixtures.ts';
 
 const NOW = new Date('2026-11-21T00:00:00Z');
 const shoot = (members: number) =>
-  ({
-    apiVersion: 'multi-cluster.demo.io/v1',
-    kind: 'Shoot',
+  buildShoot({
     metadata: { name: 'one', namespace: 'team', uid: 'u', generation: 2 },
     spec: {
       region: 'local',
@@ -22,25 +19,23 @@ const shoot = (members: number) =>
         workers: [{ name: 'own', minimum: members, maximum: members, controlPlane: {}, machine: { type: 'm' } }],
       },
     },
-  }) as unknown as Shoot;
+  });
 
-const node = (name: string, ofPool: string, isReady = true): Node => ({
-  apiVersion: 'v1',
-  kind: 'Node',
-  metadata: { name, labels: { [LABELS.pool]: ofPool } },
-  spec: { podCIDR: '10.0.0.0/24' },
-  status: {
-    allocatable: { cpu: '2', memory: '8Gi' },
-    conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }],
-  },
-});
-const pod = (name: string, nodeName: string, more: object = {}): Pod => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { name, namespace: 'kube-system', ...more },
-  spec: { nodeName, containers: [{ name: 'c', resources: { requests: { cpu: '250m' } } }] },
-  status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
-});
+const node = (name: string, ofPool: string, isReady = true) =>
+  buildNode({
+    metadata: { name, labels: { [LABELS.pool]: ofPool } },
+    spec: { podCIDR: '10.0.0.0/24' },
+    status: {
+      allocatable: { cpu: '2', memory: '8Gi' },
+      conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }],
+    },
+  });
+const pod = (name: string, nodeName: string, more: object = {}) =>
+  buildPod({
+    metadata: { name, namespace: 'kube-system', ...more },
+    spec: { nodeName, containers: [{ name: 'c', resources: { requests: { cpu: '250m' } } }] },
+    status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
+  });
 const components = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
 const staticPods = (name: string, but?: string) =>
   components.filter((component) => component !== but).map((component) => pod(`${component}-${name}`, name));

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { findCondition } from '../../../operator/api/conditions.ts';
-import { API_VERSION, FINALIZER, LABELS } from '../../../operator/api/group.ts';
+import { FINALIZER, LABELS } from '../../../operator/api/group.ts';
 import { controlPlaneMembers, type Shoot, unactedFields } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
@@ -11,12 +10,12 @@ import { planWorkerCluster } from '../../../operator/controllers/workercluster/p
 import type { Node } from '../../../operator/kube/resources.ts';
 import type { Provider } from '../../../providers/contract.ts';
 import { providerNamed } from '../../../providers/index.ts';
+import { buildCloudProfile, buildNode, buildWorkerCluster } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const NOW = new Date('2026-11-21T00:00:00Z');
 
-const profile: CloudProfile = {
-  apiVersion: API_VERSION,
-  kind: 'CloudProfile',
+const profile = buildCloudProfile({
   metadata: { name: 'local' },
   spec: {
     type: 'local',
@@ -28,15 +27,13 @@ const profile: CloudProfile = {
     regions: [{ name: 'local', zones: [{ name: 'local' }] }],
     defaults: { region: 'local', machineType: 'local' },
   },
-};
+});
 
 const cluster = (spec: object = {}): WorkerCluster =>
-  ({
-    apiVersion: API_VERSION,
-    kind: 'WorkerCluster',
+  buildWorkerCluster({
     metadata: { name: 'demo', namespace: 'default', uid: 'u', generation: 1, finalizers: [FINALIZER] },
     spec: { cloudProvider: 'local', mode: 'SelfManaged', controlPlaneNodes: 3, dataPlaneNodes: 2, ...spec },
-  }) as WorkerCluster;
+  });
 
 const plan = (wc: WorkerCluster, shoot?: Shoot, provider: Provider = providerNamed('local')) =>
   planWorkerCluster({ cluster: wc, profile, profileNames: ['local'], provider, shoot }, NOW);
@@ -167,7 +164,7 @@ describe('a SelfManaged cluster', () => {
 
 describe('a self-hosted Shoot that somebody made by hand', () => {
   const problemOf = (
-    workers: object[],
+    workers: Partial<Worker>[],
     provider: Partial<Provider> = providerNamed('local'),
     {
       running,
@@ -175,17 +172,23 @@ describe('a self-hosted Shoot that somebody made by hand', () => {
       machineImage,
       nodes,
       ...values
-    }: { running?: string | undefined; noted?: string; exposure?: string; machineImage?: string; nodes?: Node[] } = {},
+    }: {
+      running?: string | undefined;
+      noted?: string;
+      exposure?: 'NodePort' | 'LoadBalancer' | 'ClusterIP';
+      machineImage?: string;
+      nodes?: Node[];
+    } = {},
   ) => {
-    const op = {
+    const op = partOf<Operation>({
       provider,
-      controlPlanePool: workers.find((worker) => 'controlPlane' in worker),
+      controlPlanePool: workers.some((worker) => 'controlPlane' in worker) ? { name: 'own' } : undefined,
       shoot: { spec: { provider: { workers } }, status: { kubernetesVersion: running } },
       values: { version: '1.36.3', namespace: 'ns', ...values },
       state: { connection: nodes && { nodes: { list: () => nodes } } },
       seed: { configMaps: new Map(noted ? [['ns/control-plane-initialised', { data: { pool: noted } }]] : []) },
       context: () => ({ machineImage }),
-    } as unknown as Operation;
+    });
     return strategyOf(op).problem(op);
   };
   const own = { name: 'own', minimum: 1, maximum: 1, controlPlane: {} };
@@ -228,10 +231,10 @@ describe('a self-hosted Shoot that somebody made by hand', () => {
     const { controlPlaneMachines: _, ...local } = providerNamed('local');
     const cloud = { ...local, inCloud: true, controlPlaneGroup: {} as never };
     const node = (version: string, pool = 'own') =>
-      ({
+      buildNode({
         metadata: { name: 'a', labels: { [LABELS.pool]: pool } },
         status: { nodeInfo: { kubeletVersion: version } },
-      }) as unknown as Node;
+      });
     const running = '1.35.4';
     expect(problemOf([own], cloud, { running })).toBeUndefined();
     expect(problemOf([own], cloud, { running, nodes: [node('v1.35.4'), node('v1.34.1', 'workers')] })).toBeUndefined();

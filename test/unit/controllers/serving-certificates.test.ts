@@ -8,6 +8,7 @@ import { decideServingCertificates } from '../../../operator/controllers/shoot/m
 import { silent } from '../../../operator/kube/log.ts';
 import type { CertificateSigningRequest } from '../../../operator/kube/resources.ts';
 import type { Machine } from '../../../providers/contract.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const keys = await crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
@@ -42,7 +43,7 @@ const csr = (name: string, node: string, request: string): CertificateSigningReq
 /** A cluster with these requests, and a look at them. */
 function cluster(requests: CertificateSigningRequest[], machines: Machine[] = []) {
   const answers = new Map<string, { type: string; message: string }>();
-  const connection = {
+  const connection = partOf<ClusterConnection>({
     owner: { namespace: 'mallory', cluster: 'demo' },
     csrs: { list: () => requests.filter(({ metadata }) => !answers.has(metadata.name)), absorb: () => {} },
     client: {
@@ -51,7 +52,7 @@ function cluster(requests: CertificateSigningRequest[], machines: Machine[] = []
         return {};
       },
     },
-  } as unknown as ClusterConnection;
+  });
   const deps = { log: silent, now: () => new Date() };
   const look = (listMachines = async () => machines) =>
     decideServingCertificates(connection, listMachines, deps, AbortSignal.timeout(60_000));

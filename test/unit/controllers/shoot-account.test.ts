@@ -1,27 +1,24 @@
 import { describe, expect, it } from 'vitest';
 import { accountOfShoot, credentialsOfShoot, namesAccount, usersOf } from '../../../operator/accounts/shoot-account.ts';
-import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import type { CredentialsBinding } from '../../../operator/api/credentialsbinding.ts';
-import type { Seed } from '../../../operator/api/seed.ts';
-import type { Shoot } from '../../../operator/api/shoot.ts';
-import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { unreachable } from '../../../operator/controllers/shoot/expose.ts';
+import { buildCloudProfile, buildSeed, buildShoot, buildWorkerCluster } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const ownerReferences = [{ apiVersion: 'x', kind: 'WorkerCluster', name: 'one', uid: 'u' }];
 const shoot = (spec: object, metadata: object = {}) =>
-  ({ metadata: { name: 'one', namespace: 'shop', ...metadata }, spec }) as unknown as Shoot;
+  buildShoot({ metadata: { name: 'one', namespace: 'shop', ...metadata }, spec });
 const clusters = (more: object) => ({
-  get: () =>
-    ({ metadata: { name: 'one', namespace: 'shop', uid: 'u' }, spec: {}, ...more }) as unknown as WorkerCluster,
+  get: () => buildWorkerCluster({ metadata: { name: 'one', namespace: 'shop', uid: 'u' }, ...more }),
 });
 const none = { get: () => undefined };
 const bindings = (_namespace: string, name: string) =>
   ['aws', 'gcp'].includes(name)
-    ? ({
+    ? partOf<CredentialsBinding>({
         metadata: { name, namespace: 'shop' },
         provider: { type: name },
         credentialsRef: { kind: 'Secret', name: `${name}-secret` },
-      } as unknown as CredentialsBinding)
+      })
     : undefined;
 
 describe('the account of a shoot', () => {
@@ -35,13 +32,13 @@ describe('the account of a shoot', () => {
   });
 
   it("is asked for in no region that would make another's host of it, whatever the Shoot says", async () => {
-    const side = {
+    const side = partOf<Parameters<typeof accountOfShoot>[0]>({
       clusters: clusters({ spec: { credentialsRef: { name: 'keys' } } }),
       bindings: { get: () => undefined },
       credentials: { get: () => ({ data: { token: 'c2VjcmV0' } }) },
-    } as unknown as Parameters<typeof accountOfShoot>[0];
+    });
     const forged = shoot({ region: 'evil.example.org/#' }, { ownerReferences });
-    const profile = { spec: { type: 'aws' } } as CloudProfile;
+    const profile = buildCloudProfile({ spec: { type: 'aws' } });
     await expect(accountOfShoot(side, forged, profile, new AbortController().signal)).rejects.toThrow(
       '"evil.example.org/#" can be no region',
     );
@@ -71,7 +68,7 @@ describe('the account of a shoot', () => {
 
 it('is looked at again, by everyone who uses it, once the cloud takes a binding that it refused', () => {
   const cluster = (name: string, spec: object, namespace = 'shop') =>
-    ({ metadata: { name, namespace }, spec }) as unknown as WorkerCluster;
+    buildWorkerCluster({ metadata: { name, namespace }, spec });
   const ref = { credentialsRef: { name: 'aws' } };
   const known = [
     cluster('managed', ref),
@@ -91,12 +88,12 @@ it('is looked at again, by everyone who uses it, once the cloud takes a binding 
   });
 });
 
-it.each([
+it.each<['NodePort' | 'LoadBalancer' | undefined, string | undefined]>([
   [undefined, 'seed s exposes API servers by ClusterIP only'],
   ['NodePort', 'seed s exposes API servers by NodePort only'],
   ['LoadBalancer', undefined],
 ])('a seed that exposes API servers by %s', (type, message) => {
-  const seed = { metadata: { name: 's' }, spec: { ...(type && { exposure: { type } }) } } as unknown as Seed;
+  const seed = buildSeed({ metadata: { name: 's' }, spec: { exposure: type && { type } } });
   const why = unreachable(seed)?.message;
   if (message === undefined) expect(why).toBeUndefined();
   else expect(why).toContain(message);

@@ -16,6 +16,7 @@ import { FairQueue } from '../../../operator/kube/fair-queue.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import type { Change } from '../../../providers/cloud.ts';
 import type { ProviderContext } from '../../../providers/contract.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const HOUR = 3600_000;
 const WALL: Change = {
@@ -36,7 +37,7 @@ function testbed({ uid = 'u', namespace = 'shop', turns = new FairQueue(DRIFT_LO
     status: { conditions: [] as Condition[] },
   };
   const mergePatch = vi.fn(async (..._patch: unknown[]) => shoot);
-  const op = {
+  const op = partOf<Operation>({
     provider: { drift },
     unmended: new Map(),
     state: newShootState(),
@@ -52,7 +53,7 @@ function testbed({ uid = 'u', namespace = 'shop', turns = new FairQueue(DRIFT_LO
       recordEvent: (_object: unknown, type: string, reason: string, message: string) =>
         events.push(`${type} ${reason} ${message}`),
     },
-  } as unknown as Operation;
+  });
   const testbed = {
     op,
     shoot,
@@ -105,7 +106,7 @@ describe('what others changed in the account of a cluster', () => {
 
   it('is looked for as often as the profile says', async () => {
     const { op, drift, look, pass } = testbed();
-    op.context = () => ({ profile: { spec: { drift: { interval: '1m' } } } }) as unknown as ProviderContext;
+    op.context = () => partOf<ProviderContext>({ profile: { spec: { drift: { interval: '1m' } } } });
     await look();
     pass(60_000);
     await look();

@@ -10,6 +10,8 @@ import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { tellFailures } from '../../../operator/controllers/shoot/tell-failures.ts';
 import { TaskDurations } from '../../../operator/flow/graph.ts';
 import { silent } from '../../../operator/kube/log.ts';
+import { buildShoot } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const failed = (code: ErrorCode | undefined, count = 1) => ({
   error: code ? new CoppiceError(code, 'no') : new Error('no'),
@@ -44,12 +46,12 @@ it('forgets what tasks met that are not in the graph that runs', async () => {
   const state = newShootState();
   for (const taskID of ['machines', 'namespace'])
     state.errors.set(taskID, { taskID, description: 'no', codes: ['ERR_INFRA_UNAUTHORIZED'] });
-  const op = {
+  const op = partOf<Operation>({
     shoot: { metadata: { name: 'one' } },
     state,
     deps: { now: () => new Date(0), durations: new TaskDurations() },
     notice: () => {},
-  } as unknown as Operation;
+  });
   const tasks = [
     {
       id: 'namespace',
@@ -69,7 +71,7 @@ it.each<[string, LastOperation | undefined, LastOperation['type']]>([
   ['one that was never made is being made', undefined, 'Create'],
 ])('of a look that fails: %s', async (_, lastOperation, type) => {
   const written: Shoot[] = [];
-  const deps = {
+  const deps = partOf<ShootDependencies>({
     garden: {
       apply: async (object: Shoot) => {
         written.push(object);
@@ -80,12 +82,12 @@ it.each<[string, LastOperation | undefined, LastOperation['type']]>([
     recordEvent: () => {},
     log: silent,
     now: () => new Date(0),
-  } as unknown as ShootDependencies;
-  const shoot = {
+  });
+  const shoot = buildShoot({
     metadata: { name: 'one', namespace: 'team' },
     spec: { provider: { type: 'test' }, hibernation: { enabled: lastOperation?.type === 'Hibernate' } },
     status: { lastOperation },
-  } as unknown as Shoot;
+  });
   // It found all as it was last time.
   const state = { ...newShootState(), operation: lastOperation };
   const error = new CoppiceError('ERR_RETRYABLE_INFRA_DEPENDENCIES', 'the API server does not answer');

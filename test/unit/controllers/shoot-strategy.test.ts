@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
-import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { commonFacts } from '../../../operator/controllers/shoot/status/facts.ts';
@@ -9,6 +8,8 @@ import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
 import { OPERATION_LIMIT_MS } from '../../../operator/controllers/shoot/wiring.ts';
 import { Flow } from '../../../operator/flow/graph.ts';
 import type { ClustersWithoutControlPlane, Machine, Provider, ProviderContext } from '../../../providers/contract.ts';
+import { buildShoot } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { pool } from '../providers/fixtures.ts';
 import { controlPlane } from '../shoot/values.ts';
 
@@ -20,7 +21,7 @@ function operation(
   const has = (wanted: string, is = false) => ({
     get: (key: string) => (is && key === `shoot--shop--demo/${wanted}` ? {} : undefined),
   });
-  return {
+  return partOf<Operation>({
     withoutControlPlane: isRecorded ? ({} as ClustersWithoutControlPlane) : undefined,
     values: controlPlane(),
     pools: [pool()],
@@ -33,7 +34,7 @@ function operation(
       deployments: has('kube-apiserver', inSeed.apiServer),
       podsOf: (key: string) => (key === 'shop/demo' ? Array(inSeed.pods ?? 0).fill({}) : []),
     },
-  } as unknown as Operation;
+  });
 }
 const onMachines = (provider: Partial<Provider> = {}): Operation => ({
   ...operation(false),
@@ -56,8 +57,8 @@ describe('what is acted on', () => {
     ['in the seed', undefined, 'credentialsBindingName'],
   ])('depends on where the machines are: %s', (_where, inCloud, unacted) => {
     const deps = { now: () => new Date(0) };
-    const op = { ...operation(false), deps, provider: { inCloud }, seed: { name: 'local' } } as unknown as Operation;
-    const shoot = { metadata: { name: 'demo' }, spec: { credentialsBindingName: 'keys', provider: {} } } as Shoot;
+    const op = partOf<Operation>({ ...operation(false), deps, provider: { inCloud }, seed: { name: 'local' } });
+    const shoot = buildShoot({ metadata: { name: 'demo' }, spec: { credentialsBindingName: 'keys', provider: {} } });
     const seen = { controlPlane: { desired: 1, ready: 1 }, machines: [], readyMachines: [] };
     const { conditions } = statusOf(commonFacts(op, shoot, undefined), seen, [], new Date(0));
     const said = findCondition(conditions, 'AllFieldsActedOn')?.message;
@@ -176,7 +177,7 @@ describe('what stands behind a shoot', () => {
     const deleteAll = async () => void gone.push('workers');
     const controlPlaneMachines = { delete: async (_ctx: unknown, name: string) => void gone.push(name) };
     for (const more of [{ controlPlaneMachines }, { controlPlaneGroup: {} }, {}]) {
-      const op = onMachines({ deleteAll, ...more } as unknown as Partial<Provider>);
+      const op = onMachines(partOf<Partial<Provider>>({ deleteAll, ...more }));
       const machines = strategyOf(op)
         .deletionTasks(op)
         .find(({ id }) => id === 'machines');

@@ -2,19 +2,19 @@ import { load } from 'js-yaml';
 import { expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { LABELS } from '../../../operator/api/group.ts';
-import type { Shoot } from '../../../operator/api/shoot.ts';
 import { say } from '../../../operator/controllers/conditions.ts';
 import { poolsOfShoot } from '../../../operator/controllers/shoot/pools.ts';
 import { runningStatus } from '../../../operator/controllers/shoot/status/running-status.ts';
 import { withoutStartupTaints } from '../../../operator/controllers/startup-taints.ts';
-import type { Node, Pod, Taint } from '../../../operator/kube/resources.ts';
+import type { Node, Taint } from '../../../operator/kube/resources.ts';
 import type { Machine } from '../../../providers/contract.ts';
 import { machineFiles } from '../../../providers/local/machine-files.ts';
 import { simulated } from '../../../providers/simulated/index.ts';
+import { buildNode, buildPod, buildShoot } from '../../kit/builders/objects.ts';
 import { context, FakeCluster, pool } from '../providers/fixtures.ts';
 
-const agent: Taint = { key: 'node.cilium.io/agent-not-ready', value: 'true', effect: 'NoExecute' };
-const batch: Taint = { key: 'batch', value: 'only', effect: 'NoSchedule' };
+const agent = { key: 'node.cilium.io/agent-not-ready', value: 'true', effect: 'NoExecute' as const };
+const batch = { key: 'batch', value: 'only', effect: 'NoSchedule' as const };
 const web = pool({ count: 1, taints: [batch], startupTaints: [agent] });
 
 it('a Shoot hands startup taints to its provider beside those that stay', () => {
@@ -26,7 +26,7 @@ it('a Shoot hands startup taints to its provider beside those that stay', () => 
     taints: [batch],
     startupTaints: [agent],
   };
-  const shoot = { metadata: { name: 'one' }, spec: { provider: { workers: [worker] } } } as unknown as Shoot;
+  const shoot = buildShoot({ metadata: { name: 'one' }, spec: { provider: { workers: [worker] } } });
   expect(poolsOfShoot(shoot)[0]).toMatchObject({ taints: [batch], startupTaints: [agent] });
 });
 
@@ -51,11 +51,11 @@ it('a simulated node gets back a pool taint that somebody took, and never a star
 });
 
 const node = (taints: Taint[], labels: Record<string, string> = { [LABELS.pool]: web.name }) =>
-  ({
+  buildNode({
     metadata: { name: 'a', labels },
     spec: { taints },
     status: { conditions: [{ type: 'Ready', status: 'True' }] },
-  }) as unknown as Node;
+  });
 
 it('a node that waits for its agent counts as it will be, and taints of others stay', () => {
   const seen = (labels?: Record<string, string>) =>
@@ -69,13 +69,13 @@ it('a node that waits for its agent counts as it will be, and taints of others s
 
 it('a cluster whose nodes wait for an agent says so, and no longer once the taint is gone', () => {
   const told = (taints: Taint[], dnsReady: boolean) => {
-    const dns = {
+    const dns = buildPod({
       metadata: { labels: { 'k8s-app': 'kube-dns' } },
       status: { conditions: [{ type: 'Ready', status: dnsReady ? 'True' : 'False' }] },
-    } as unknown as Pod;
+    });
     const machine = { name: 'a', nodeName: 'a', pool: web.name, phase: 'Running', ready: true } as Machine;
     const facts = {
-      shoot: { metadata: { name: 'one', generation: 1 }, spec: { provider: {} } } as unknown as Shoot,
+      shoot: buildShoot({ metadata: { name: 'one', generation: 1 }, spec: { provider: {} } }),
       technicalID: 'shoot--team--one',
       seedName: 'local',
       version: '1.36.3',

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { LABELS } from '../../../operator/api/group.ts';
-import type { Shoot } from '../../../operator/api/shoot.ts';
 import { say } from '../../../operator/controllers/conditions.ts';
 import { strayNodes } from '../../../operator/controllers/shoot/machines/stray-nodes.ts';
 import { runningStatus } from '../../../operator/controllers/shoot/status/running-status.ts';
-import type { Node, Pod } from '../../../operator/kube/resources.ts';
+import type { Node } from '../../../operator/kube/resources.ts';
 import type { Machine } from '../../../providers/contract.ts';
+import { buildNode, buildPod, buildShoot } from '../../kit/builders/objects.ts';
 import { pool } from '../providers/fixtures.ts';
 
 const WORKERS = pool({ count: 2 });
-const shoot = {
+const shoot = buildShoot({
   metadata: { name: 'one', uid: 'u', generation: 2 },
   spec: {
     provider: {
@@ -20,12 +20,12 @@ const shoot = {
       ],
     },
   },
-} as unknown as Shoot;
+});
 const node = (name: string, inPool: string | undefined = WORKERS.name) =>
-  ({
+  buildNode({
     metadata: { name, labels: inPool === '' ? {} : { [LABELS.pool]: inPool } },
     status: { conditions: [{ type: 'Ready', status: 'True' }] },
-  }) as unknown as Node;
+  });
 const machine = (name: string, more: Partial<Machine> = {}): Machine => ({
   name,
   pool: WORKERS.name,
@@ -70,10 +70,10 @@ describe('nodes without a machine', () => {
       { every: 'False', ready: 'False' },
     ],
   ])('a cluster %s', (_, nodes, machines, expected) => {
-    const dns = {
+    const dns = buildPod({
       metadata: { labels: { 'k8s-app': 'kube-dns' } },
       status: { conditions: [{ type: 'Ready', status: 'True' }] },
-    } as unknown as Pod;
+    });
     const facts = {
       shoot,
       technicalID: 'shoot--team--one',

@@ -1,22 +1,21 @@
 import { expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
-import type { Shoot } from '../../../operator/api/shoot.ts';
 import { shootStatus } from '../../../operator/controllers/shoot/hosted/hosted-status.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
+import { buildPod, buildShoot } from '../../kit/builders/objects.ts';
 import { pool } from '../providers/fixtures.ts';
 
-const pod = (app: string, ready: boolean, more: object = {}): Pod => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { name: `${app}-x`, namespace: 'kube-system', labels: { 'k8s-app': app }, ...more },
-  spec: { containers: [] },
-  status: { phase: 'Running', conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
-});
+const pod = (app: string, ready: boolean, more: object = {}) =>
+  buildPod({
+    metadata: { name: `${app}-x`, namespace: 'kube-system', labels: { 'k8s-app': app }, ...more },
+    spec: { containers: [] },
+    status: { phase: 'Running', conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
+  });
 const dns = pod('kube-dns', true);
 const agent = 'konnectivity-agent';
 
 const system = (pods: Pod[], tunnel?: boolean, nothingRuns?: boolean) => {
-  const shoot = { metadata: { name: 'one', generation: 1 }, spec: { provider: { type: 'aws' } } } as unknown as Shoot;
+  const shoot = buildShoot({ metadata: { name: 'one', generation: 1 }, spec: { provider: { type: 'aws' } } });
   const status = shootStatus(
     {
       shoot,

@@ -4,6 +4,7 @@ import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { tunnelTask } from '../../../operator/controllers/shoot/tasks/tunnel-task.ts';
 import { Flow, type Task } from '../../../operator/flow/graph.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { pool } from '../providers/fixtures.ts';
 import { controlPlane } from '../shoot/values.ts';
 
@@ -16,7 +17,7 @@ it('agents of the tunnel start anew for more API servers only when all of these 
     machinesOutside: true,
     endpoint: { host: '203.0.113.10', port: 6443 },
   });
-  const op = {
+  const op = partOf<Operation>({
     values: outside(1),
     state: {
       ...newShootState(),
@@ -24,7 +25,7 @@ it('agents of the tunnel start anew for more API servers only when all of these 
     },
     pools: [pool()],
     shoot: { metadata: { name: 'demo', namespace: 'shop' }, spec: {} },
-  } as unknown as Operation;
+  });
   const agents = () => applied.filter(({ kind }) => kind === 'Deployment').map(({ spec }) => spec.template);
   const run = (ready: Task) => new Flow('reconcile', [done('access'), ready, tunnelTask(op)]).run({});
 

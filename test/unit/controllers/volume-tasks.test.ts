@@ -9,6 +9,7 @@ import type { KubeObject } from '../../../operator/kube/resources.ts';
 import type { Provider } from '../../../providers/contract.ts';
 import { local } from '../../../providers/local/index.ts';
 import { simulated } from '../../../providers/simulated/index.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { pool } from '../providers/fixtures.ts';
 
 /** A shoot with these nodes, and what was applied in it, in order. */
@@ -22,7 +23,7 @@ function shoot({
   refuses?: string;
 } = {}) {
   const applied: string[] = [];
-  const connection = {
+  const connection = partOf<ClusterConnection>({
     client: { list: async () => ({ items: [] }) },
     applyAll: async (objects: KubeObject[]) => {
       for (const { kind, metadata } of objects) {
@@ -31,13 +32,13 @@ function shoot({
         applied.push(`${kind} ${metadata.name}`);
       }
     },
-  } as unknown as ClusterConnection;
-  const op = {
+  });
+  const op = partOf<Operation>({
     provider,
     pools: [{ ...pool(), count }],
     state: { ...newShootState(), connection },
     shoot: { metadata: { name: 'demo' }, status: { lastOperation: { type: 'Create', state: 'Succeeded' } } },
-  } as unknown as Operation;
+  });
   return { op, applied };
 }
 

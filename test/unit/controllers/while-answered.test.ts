@@ -5,6 +5,7 @@ import { runFlow } from '../../../operator/controllers/shoot/run-flow.ts';
 import { newShootState, noteChange } from '../../../operator/controllers/shoot/state.ts';
 import { whileAnswered } from '../../../operator/controllers/shoot/tasks/while-answered.ts';
 import { type Task, TaskDurations } from '../../../operator/flow/graph.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -19,8 +20,8 @@ function testbed() {
   const health = new ConnectionHealth({ ask: async () => server.answers, told: () => {} });
   const began = Date.now();
   const told: number[] = [];
-  const state = { ...newShootState(), connection: { health } } as unknown as Operation['state'];
-  const op = {
+  const state = partOf<Operation['state']>({ ...newShootState(), connection: { health } });
+  const op = partOf<Operation>({
     shoot: { metadata: { name: 'one', namespace: 'team' } },
     state,
     deps: { now: () => new Date(), durations: new TaskDurations() },
@@ -28,7 +29,7 @@ function testbed() {
       state.told?.();
       told.push((Date.now() - began) / 1000);
     },
-  } as unknown as Operation;
+  });
   const run = (tasks: Task[], visible = false) =>
     runFlow(op, { tasks: whileAnswered(op, tasks), type: 'Reconcile', visible }, new AbortController().signal);
   return { server, health, op, state, told, run };

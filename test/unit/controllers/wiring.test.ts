@@ -17,6 +17,7 @@ import { silent } from '../../../operator/kube/log.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';
 import type { WatchEvent } from '../../../operator/kube/requests/watch.ts';
 import type { KubeObject, Resource } from '../../../operator/kube/resources.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 /** An object as a test writes it. */
 interface Told {
@@ -32,7 +33,7 @@ class ToldGarden {
   readonly #watches = new Map<string, Set<Listener>>();
   #version = 1;
 
-  readonly client = {
+  readonly client = partOf<KubeClient>({
     server: 'https://127.0.0.1:6443',
     getOrUndefined: async () => ({ metadata: { name: 'kube-system', uid: 'this-garden' } }),
     get: async () => ({ metadata: { name: 'kube-system', uid: 'this-garden' } }),
@@ -45,7 +46,7 @@ class ToldGarden {
       listener({ type: 'BOOKMARK', object: { apiVersion: 'v1', kind: resource.kind, metadata } });
       return new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
     },
-  } as unknown as KubeClient;
+  });
 
   tell(type: 'ADDED' | 'MODIFIED' | 'DELETED', { metadata, ...rest }: Told): void {
     const resourceVersion = String(++this.#version);
@@ -178,7 +179,7 @@ it('has the nodes of a cluster looked at when one of its pods changes, where Cop
     return () => {};
   };
   const watched = { list: () => [], onChange };
-  const open = { nodes: watched, pods: watched, onStop: () => {} } as unknown as OpenCluster;
+  const open = partOf<OpenCluster>({ nodes: watched, pods: watched, onStop: () => {} });
   core.openClusters.add('shop/a', open);
   core.openClusters.add('shop/b', open);
   garden.tell('ADDED', cluster('b', { pools: [{ name: 'p', maximum: 3 }] }));

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import type { LastError } from '../../../operator/api/meta.ts';
-import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { CommonFacts } from '../../../operator/controllers/shoot/status/facts.ts';
 import { statusOfKept } from '../../../operator/controllers/shoot/without-control-plane/status.ts';
-import type { Node } from '../../../operator/kube/resources.ts';
 import type { Machine, MachinePhase, MachinesSeen } from '../../../providers/contract.ts';
+import { buildNode, buildShoot } from '../../kit/builders/objects.ts';
 import { pool } from '../providers/fixtures.ts';
 
 const NOW = new Date('2026-11-21T00:00:00Z');
@@ -19,25 +18,21 @@ const machine = (name: string, ready = true, phase: MachinePhase = ready ? 'Runn
   ready,
   createdAt: '2026-11-21T00:00:00Z',
 });
-const node = (name: string, status = 'True'): Node => ({
-  apiVersion: 'v1',
-  kind: 'Node',
-  metadata: { name },
-  spec: {},
-  status: { allocatable: { cpu: '2', memory: '8Gi' }, conditions: [{ type: 'Ready', status }] },
-});
+const node = (name: string, status = 'True') =>
+  buildNode({
+    metadata: { name },
+    status: { allocatable: { cpu: '2', memory: '8Gi' }, conditions: [{ type: 'Ready', status }] },
+  });
 const record = (changes: Partial<MachinesSeen> = {}): MachinesSeen => ({
   controlPlane: [machine('control-plane.0')],
   machines: [machine('a'), machine('b')],
   nodes: [node('a'), node('b')],
   ...changes,
 });
-const shoot = {
-  apiVersion: 'multi-cluster.demo.io/v1',
-  kind: 'Shoot',
+const shoot = buildShoot({
   metadata: { name: 'one', namespace: 'team', uid: 'u', generation: 2 },
   spec: { cloudProfile: { name: 'paper' }, region: 'north', kubernetes: {}, provider: { type: 'simulated' } },
-} as unknown as Shoot;
+});
 
 const facts: CommonFacts = {
   shoot,

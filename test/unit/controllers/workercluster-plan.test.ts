@@ -2,21 +2,20 @@ import { describe, expect, it, vi } from 'vitest';
 import { hasAccount } from '../../../operator/accounts/has-account.ts';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { findCondition } from '../../../operator/api/conditions.ts';
-import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
+import { FINALIZER } from '../../../operator/api/group.ts';
 import { type Shoot, unactedFields } from '../../../operator/api/shoot.ts';
 import { unactedClusterFields, type WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { SleepOrder } from '../../../operator/capacity/sleep-order.ts';
 import type { ManagedFacts } from '../../../operator/controllers/managed/facts.ts';
 import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
 import { providerNamed } from '../../../providers/index.ts';
+import { buildCloudProfile, buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { managedOnly } from '../../kit/managed-only.ts';
 import { MemoryCloud } from '../../kit/memory-cloud.ts';
 
 const NOW = new Date('2026-11-21T00:00:00Z');
 
-const profile: CloudProfile = {
-  apiVersion: API_VERSION,
-  kind: 'CloudProfile',
+const profile = buildCloudProfile({
   metadata: { name: 'aws' },
   spec: {
     type: 'aws',
@@ -34,16 +33,14 @@ const profile: CloudProfile = {
     defaults: { mode: 'Managed', region: 'eu-central-1', machineType: 'm5.large' },
     limits: { maxNodesTotal: 100 },
   },
-};
+});
 
 const cluster = (spec: object = {}, more: object = {}): WorkerCluster =>
-  ({
-    apiVersion: API_VERSION,
-    kind: 'WorkerCluster',
+  buildWorkerCluster({
     metadata: { name: 'demo', namespace: 'default', uid: 'u', generation: 1, finalizers: [FINALIZER] },
     spec: { cloudProvider: 'aws', controlPlaneNodes: 3, dataPlaneNodes: 20, ...spec },
     ...more,
-  }) as WorkerCluster;
+  });
 
 const plan = (wc: WorkerCluster, shoot?: Shoot, withProfile: CloudProfile | undefined = profile) =>
   planWorkerCluster(

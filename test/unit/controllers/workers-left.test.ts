@@ -6,11 +6,12 @@ import { wireHubs } from '../../../operator/controllers/membership/wiring.ts';
 import { wireShoots } from '../../../operator/controllers/shoot/wiring.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { WorkQueue } from '../../../operator/kube/workqueue.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 /** How many workers of each controller one namespace may have. */
 const shares = new Map<string, number | undefined>();
 const cache = { onChange: () => () => {}, list: () => [], get: () => undefined };
-const core = {
+const core = partOf<Core>({
   clusters: cache,
   shoots: cache,
   seeds: cache,
@@ -28,7 +29,7 @@ const core = {
   state: { namespace: 'coppice-system' },
   log: silent,
   clusterAPI: '',
-} as unknown as Core;
+});
 
 const parts = [
   wireAttached(core),

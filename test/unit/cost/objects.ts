@@ -1,39 +1,38 @@
-import type { CloudProfile, CloudProfileSpec } from '../../../operator/api/cloudprofile.ts';
+import type { CloudProfileSpec } from '../../../operator/api/cloudprofile.ts';
 import type { ClusterSize } from '../../../operator/api/cost.ts';
-import { API_VERSION } from '../../../operator/api/group.ts';
-import type { Quota, QuotaSpec } from '../../../operator/api/quota.ts';
+import type { QuotaSpec } from '../../../operator/api/quota.ts';
+import { buildCloudProfile, buildQuota } from '../../kit/builders/objects.ts';
 
-export const profile = (spec: Partial<CloudProfileSpec> = {}): CloudProfile => ({
-  apiVersion: API_VERSION,
-  kind: 'CloudProfile',
-  metadata: { name: 'cloud' },
-  spec: {
-    type: 'cloud',
-    kubernetes: { versions: [{ version: '1.36.3', classification: 'supported' }] },
-    machineTypes: [
-      {
-        name: 'small',
-        cpu: '2',
-        gpu: '0',
-        memory: '8Gi',
-        price: {
-          hourly: '0.1',
-          spot: '0.04',
-          currency: 'USD',
-          region: 'here',
-          regions: [{ name: 'there', hourly: '0.12' }],
+export const profile = (spec: Partial<CloudProfileSpec> = {}) =>
+  buildCloudProfile({
+    metadata: { name: 'cloud' },
+    spec: {
+      type: 'cloud',
+      kubernetes: { versions: [{ version: '1.36.3', classification: 'supported' }] },
+      machineTypes: [
+        {
+          name: 'small',
+          cpu: '2',
+          gpu: '0',
+          memory: '8Gi',
+          price: {
+            hourly: '0.1',
+            spot: '0.04',
+            currency: 'USD',
+            region: 'here',
+            regions: [{ name: 'there', hourly: '0.12' }],
+          },
         },
-      },
-      { name: 'gpu', cpu: '4', gpu: '1', memory: '16Gi', price: { hourly: '1.000001', currency: 'USD' } },
-      { name: 'euro', cpu: '1', gpu: '0', memory: '1Gi', price: { hourly: '1', currency: 'EUR' } },
-      { name: 'free', cpu: '1', gpu: '0', memory: '1Gi' },
-    ],
-    regions: [{ name: 'here' }, { name: 'there' }, { name: 'elsewhere' }],
-    controlPlaneFee: { hourly: '0.10', currency: 'USD' },
-    defaults: { mode: 'Hosted', region: 'here', machineType: 'small' },
-    ...spec,
-  },
-});
+        { name: 'gpu', cpu: '4', gpu: '1', memory: '16Gi', price: { hourly: '1.000001', currency: 'USD' } },
+        { name: 'euro', cpu: '1', gpu: '0', memory: '1Gi', price: { hourly: '1', currency: 'EUR' } },
+        { name: 'free', cpu: '1', gpu: '0', memory: '1Gi' },
+      ],
+      regions: [{ name: 'here' }, { name: 'there' }, { name: 'elsewhere' }],
+      controlPlaneFee: { hourly: '0.10', currency: 'USD' },
+      defaults: { mode: 'Hosted', region: 'here', machineType: 'small' },
+      ...spec,
+    },
+  });
 
 /** `small*3` is three machines, `small*3*spot` three spot machines; each its own pool. */
 export const size = (region: string, mode: ClusterSize['mode'], ...machines: string[]): ClusterSize => ({
@@ -45,9 +44,8 @@ export const size = (region: string, mode: ClusterSize['mode'], ...machines: str
   }),
 });
 
-export const quota = (metrics: QuotaSpec['metrics'], more: Partial<QuotaSpec> = {}, name = 'team'): Quota => ({
-  apiVersion: API_VERSION,
-  kind: 'Quota',
-  metadata: { name, namespace: 'shop', generation: 1 },
-  spec: { metrics, currency: 'USD', ...more },
-});
+export const quota = (metrics: QuotaSpec['metrics'], more: Partial<QuotaSpec> = {}, name = 'team') =>
+  buildQuota({
+    metadata: { name, namespace: 'shop', generation: 1 },
+    spec: { metrics, currency: 'USD', ...more },
+  });

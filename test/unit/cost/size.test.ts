@@ -12,13 +12,15 @@ import {
   runningSize,
   settledSize,
 } from '../../../operator/cost/size.ts';
+import { buildShoot, buildWorkerCluster } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { profile, size } from './objects.ts';
 
 const cluster = (spec: object): WorkerCluster =>
-  ({
+  buildWorkerCluster({
     metadata: { name: 'a', namespace: 'shop' },
     spec: { cloudProvider: 'cloud', controlPlaneNodes: 3, ...spec },
-  }) as WorkerCluster;
+  });
 const managed: CloudProfile = profile({ defaults: { mode: 'Managed', region: 'there', machineType: 'gpu' } });
 
 describe('askedSize', () => {
@@ -80,7 +82,7 @@ describe('askedSize', () => {
 });
 
 const shoot = (workers: [name: string, type: string, current: number][], nodes: number, reason = 'AllReady'): Shoot =>
-  ({
+  buildShoot({
     metadata: { name: 'a', namespace: 'shop' },
     spec: { region: 'here', provider: { workers: workers.map(([name, type]) => ({ name, machine: { type } })) } },
     status: {
@@ -88,7 +90,7 @@ const shoot = (workers: [name: string, type: string, current: number][], nodes: 
       nodes: { desired: 0, current: nodes, ready: 0 },
       workers: workers.map(([name, , current]) => ({ name, desired: 0, current, ready: 0 })),
     },
-  }) as unknown as Shoot;
+  });
 
 describe('what is there', () => {
   const held = size('here', 'Managed', 'small*2*spot', 'gpu*5');
@@ -118,7 +120,7 @@ describe('what is there', () => {
   });
   it('is unknown, not nothing, while nobody can count', () => {
     expect(runningSize(shoot([['p0', 'small', 0]], 0, 'NotObserved'), held)).toBeUndefined();
-    expect(runningSize({ ...shoot([], 0), status: undefined } as unknown as Shoot, held)).toBeUndefined();
+    expect(runningSize(partOf<Shoot>({ ...shoot([], 0), status: undefined }), held)).toBeUndefined();
   });
   it('is told of a managed cluster by its nodes, in any order', () => {
     const node = (type: string, pool?: string) => ({

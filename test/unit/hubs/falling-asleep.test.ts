@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import type { Hub } from '../../../operator/api/hub.ts';
 import type { Membership } from '../../../operator/api/membership.ts';
-import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { MembershipDependencies } from '../../../operator/controllers/membership/dependencies.ts';
 import { type JoinInputs, join } from '../../../operator/controllers/membership/join.ts';
 import type { MembershipReceipt } from '../../../operator/controllers/membership/receipt.ts';
 import { parkedConditions } from '../../../operator/controllers/membership/status.ts';
 import type { HubType } from '../../../operator/hubs/contract.ts';
+import { buildHub, buildMembership, buildWorkerCluster } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const NOW = new Date('2026-11-23T12:00:00Z');
 const META = { namespace: 'shop', uid: 'uid' };
@@ -15,18 +15,18 @@ const META = { namespace: 'shop', uid: 'uid' };
 class Testbed {
   drains = 0;
   otherCpu: string;
-  #receipt = {
+  #receipt = partOf<MembershipReceipt>({
     membership: { ...META, name: 'demo-test' },
     hub: { name: 'test', identity: 'hub' },
     member: { name: 'shop--demo', id: 'demo' },
     opened: true,
     places: [],
     credentials: [],
-  } as unknown as MembershipReceipt;
-  #membership = {
+  });
+  #membership = buildMembership({
     metadata: { ...META, name: 'demo-test' },
     spec: { hub: 'test', cluster: 'demo' },
-  } as unknown as Membership;
+  });
 
   constructor(otherCpu: string) {
     this.otherCpu = otherCpu;
@@ -42,11 +42,11 @@ class Testbed {
       status: { resource: { available: size, continuous: size } },
     };
     const status = { hibernation: { asleep: true, since: NOW.toISOString() } };
-    const cluster = { metadata: { ...META, name: 'demo' }, spec, status } as unknown as WorkerCluster;
+    const cluster = buildWorkerCluster({ metadata: { ...META, name: 'demo' }, spec, status });
     const ofOther = {
       metadata: { namespace: 'shop', name: 'other-test' },
       spec: { hub: 'test', cluster: 'other' },
-      status: { state: 'Joined' },
+      status: { state: 'Joined' as const },
     };
     const containers = [{ name: 'a', resources: { requests: { cpu: '2', memory: '1Gi' } } }];
     const pod = {
@@ -54,11 +54,11 @@ class Testbed {
       spec: { nodeName: 'one', containers },
       status: { phase: 'Running' },
     };
-    const hub = { metadata: { name: 'test' }, spec: { type: 'Karmada' } } as unknown as Hub;
-    const testbed = {
+    const hub = buildHub({ metadata: { name: 'test' }, spec: { type: 'Karmada' } });
+    const testbed = partOf<JoinInputs>({
       membership: this.#membership,
       hub,
-      type: {
+      type: partOf<HubType>({
         identities: () => [],
         observe: async () => ({}),
         join: () => [],
@@ -68,7 +68,7 @@ class Testbed {
           this.drains++;
           return [];
         },
-      } as unknown as HubType,
+      }),
       cluster,
       connection: { client: { server: 'https://hub' }, identity: 'hub' },
       open: {
@@ -79,9 +79,9 @@ class Testbed {
         answers: true,
       },
       ...{ answers: false, asleep: true, warm: false, emptying: false, usable: false },
-    } as unknown as JoinInputs;
+    });
     const byName: Record<string, object> = { 'shop/other': other, 'shop/demo': cluster };
-    const deps = {
+    const deps = partOf<MembershipDependencies>({
       now: () => NOW,
       gardenID: 'garden',
       memberships: { byIndex: () => [ofOther, this.#membership] },
@@ -90,9 +90,11 @@ class Testbed {
       receipts: {
         get: () => this.#receipt,
         madeFrom: (next: MembershipReceipt) => next,
-        save: async (_: string, next: MembershipReceipt) => (this.#receipt = next),
+        save: async (_: string, next: MembershipReceipt) => {
+          this.#receipt = next;
+        },
       },
-    } as unknown as MembershipDependencies;
+    });
     const { awake, emptying } = await join(deps, testbed, AbortSignal.timeout(60_000));
     const conditions = parkedConditions(awake, emptying);
     this.#membership = { ...this.#membership, status: { ...this.#membership.status, conditions } } as Membership;

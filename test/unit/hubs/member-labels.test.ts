@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import type { HubSpec } from '../../../operator/api/hub.ts';
-import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { OpenCluster } from '../../../operator/clusters/open-clusters.ts';
 import { labelsOf, zonesOf } from '../../../operator/controllers/membership/member-labels.ts';
 import { CONTROL_PLANE_POOL } from '../../../operator/cost/size.ts';
 import type { Wanted } from '../../../operator/hubs/contract.ts';
 import { hubType } from '../../../operator/hubs/index.ts';
+import { buildCloudProfile, buildWorkerCluster } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { member, reader } from './hub-members.ts';
 
 const spec: HubSpec = { type: 'ClusterProfile', clusterLabels: { tier: 'burst' } };
@@ -17,7 +17,7 @@ const pool = (name: string, machineType: string, spot = false) => ({
   ...(spot && { spot }),
 });
 const cluster = (status: object = {}, more: object = {}) =>
-  ({
+  buildWorkerCluster({
     metadata: { name: 'demo', namespace: 'shop' },
     spec: { cloudProvider: 'aws', dataPlaneNodes: 2 },
     status: {
@@ -29,14 +29,14 @@ const cluster = (status: object = {}, more: object = {}) =>
       ...status,
     },
     ...more,
-  }) as unknown as WorkerCluster;
+  });
 const open = (...zones: string[]) =>
-  ({
+  partOf<OpenCluster>({
     nodes: {
       list: () => zones.map((zone) => ({ metadata: { labels: { 'topology.kubernetes.io/zone': zone } }, spec: {} })),
     },
-  }) as unknown as OpenCluster;
-const profile = {
+  });
+const profile = buildCloudProfile({
   spec: {
     regions: [{ name: 'eu-central-1', zones: [{ name: 'eu-central-1a' }, { name: 'eu-central-1b' }] }],
     machineTypes: [
@@ -44,7 +44,7 @@ const profile = {
       { name: 'p4d.24xlarge', cpu: '96', memory: '1152Gi', gpu: '8' },
     ],
   },
-} as unknown as CloudProfile;
+});
 
 describe('the labels of a cluster in a hub', () => {
   it('say what schedulers choose by', () => {
@@ -99,7 +99,7 @@ describe('the labels of a cluster in a hub', () => {
     });
     const type = { 'node.kubernetes.io/instance-type': 'g5.xlarge', 'topology.kubernetes.io/region': 'eu-west-1' };
     const nodes = [node(type), node({ ...type, 'eks.amazonaws.com/capacityType': 'SPOT' })];
-    const seen = { nodes: { list: () => nodes } } as unknown as OpenCluster;
+    const seen = partOf<OpenCluster>({ nodes: { list: () => nodes } });
     const attached = cluster({}, { spec: { mode: 'Attached' }, status: { mode: 'Attached' } });
     expect(labelsOf(attached, spec, { open: seen })).toMatchObject({
       'multi-cluster.demo.io/mode': 'Attached',
@@ -123,7 +123,7 @@ describe('the labels of a cluster in a hub', () => {
       },
       spec: {},
     }));
-    const hostile = { nodes: { list: () => nodes } } as unknown as OpenCluster;
+    const hostile = partOf<OpenCluster>({ nodes: { list: () => nodes } });
     const attached = cluster({}, { spec: { mode: 'Attached' }, status: { mode: 'Attached' } });
     expect(Object.keys(labelsOf(attached, spec, { open: hostile })).length).toBeLessThan(100);
   });

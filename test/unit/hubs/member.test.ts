@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import type { HubSpec } from '../../../operator/api/hub.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { OpenCluster } from '../../../operator/clusters/open-clusters.ts';
@@ -13,23 +12,25 @@ import {
 import { planned } from '../../../operator/controllers/membership/planned-capacity.ts';
 import { clusterProfileHub } from '../../../operator/hubs/cluster-profile.ts';
 import type { Member } from '../../../operator/hubs/contract.ts';
+import { buildCloudProfile, buildWorkerCluster } from '../../kit/builders/objects.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const spec: HubSpec = { type: 'ClusterProfile', clusterLabels: { tier: 'burst' } };
 const cluster = (more: object = {}) =>
-  ({
+  buildWorkerCluster({
     metadata: { name: 'demo', namespace: 'shop', labels: { team: 'web', 'argocd.argoproj.io/secret-type': 'cluster' } },
     spec: { cloudProvider: 'aws', dataPlaneNodes: 2 },
     status: { provider: 'aws', region: 'eu-central-1', mode: 'Managed', kubernetesVersion: '1.36.3' },
     ...more,
-  }) as unknown as WorkerCluster;
+  });
 const open = (...nodes: object[]) =>
-  ({
+  partOf<OpenCluster>({
     server: 'https://10.0.0.1',
     answers: true,
     client: {},
     nodes: { list: () => nodes },
     pods: { list: () => [] },
-  }) as unknown as OpenCluster;
+  });
 const unhealthy = (type: string, message: string) => ({ type, status: 'False', message });
 const node = (ready: boolean, unschedulable = false) => ({
   metadata: { name: 'n' },
@@ -103,9 +104,9 @@ describe('a cluster', () => {
   });
 
   it('with no nodes shows what its pools may become', () => {
-    const profile = {
+    const profile = buildCloudProfile({
       spec: { machineTypes: [{ name: 'm5.large', cpu: '2', memory: '8Gi' }] },
-    } as unknown as CloudProfile;
+    });
     const pools = [{ name: 'a', machineType: 'm5.large', count: 0 }];
     const one = cluster({
       spec: { cloudProvider: 'aws', pools: [{ name: 'a', minimum: 0, maximum: 3 }] },

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { ownWork, ownWorkIn } from '../../../operator/controllers/membership/own-work.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import type { KubeObject, Pod } from '../../../operator/kube/resources.ts';
+import { buildPod } from '../../kit/builders/objects.ts';
 import { reader } from './hub-members.ts';
 
 const of = (kind: string, name: string, more: object, namespace = 'shop'): KubeObject => ({
@@ -11,7 +12,7 @@ const of = (kind: string, name: string, more: object, namespace = 'shop'): KubeO
   metadata: { name, namespace },
 });
 const pod = (name: string, more: Partial<Pod['metadata']> = {}, namespace = 'shop') =>
-  ({ metadata: { name, namespace, ...more }, spec: { nodeName: 'one', containers: [] } }) as unknown as Pod;
+  buildPod({ metadata: { name, namespace, ...more }, spec: { nodeName: 'one', containers: [] } });
 
 it('is pods, bound volumes and load balancers of people, and nothing of Kubernetes itself', () => {
   const node = [{ apiVersion: 'v1', kind: 'DaemonSet', name: 'log', uid: 'x' }];

@@ -1,14 +1,15 @@
 import { expect, it } from 'vitest';
 import { emptied, parked } from '../../../operator/controllers/membership/join.ts';
 import type { MembershipReceipt } from '../../../operator/controllers/membership/receipt.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const NOW = new Date('2026-11-22T12:00:00Z');
 const account = { namespace: 'kube-system', name: 'a' };
 const credentials = [
-  { identity: 'access', side: 'member', account, token: 'a', renewAt: '2026-11-23T00:00:00Z' },
-  { identity: 'old', side: 'member', account, token: 'b' },
+  { identity: 'access', side: 'member' as const, account, token: 'a', renewAt: '2026-11-23T00:00:00Z' },
+  { identity: 'old', side: 'member' as const, account, token: 'b' },
 ];
-const receipt = (more: object) => ({ credentials, ...more }) as unknown as MembershipReceipt;
+const receipt = (more: object) => partOf<MembershipReceipt>({ credentials, ...more });
 
 it.each<[string, object, boolean, object]>([
   ['what was never open is not parked', {}, true, {}],

@@ -1,16 +1,15 @@
 import { expect, it } from 'vitest';
-import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
-import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { whyNoRoom } from '../../../operator/controllers/membership/room.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
+import { buildCloudProfile, buildPod, buildWorkerCluster } from '../../kit/builders/objects.ts';
 
 const pod = (cpu: string, more: object = {}, spec: object = { nodeName: 'one' }) =>
-  ({
+  buildPod({
     metadata: { name: 'web', namespace: 'shop', ...more },
     spec: { ...spec, containers: [{ name: 'c', resources: { requests: { cpu, memory: '1Gi' } } }] },
-  }) as unknown as Pod;
+  });
 const member = (available: string, continuous = available, spec: object = {}) => ({
-  cluster: {
+  cluster: buildWorkerCluster({
     spec,
     status: {
       admitted: { pools: [{ name: 'a', machineType: 'large' }] },
@@ -20,8 +19,8 @@ const member = (available: string, continuous = available, spec: object = {}) =>
         continuous: { cpu: continuous, memory: '32Gi', gpu: '0' },
       },
     },
-  } as unknown as WorkerCluster,
-  profile: { spec: { machineTypes: [{ name: 'large', cpu: '8', memory: '32Gi' }] } } as unknown as CloudProfile,
+  }),
+  profile: buildCloudProfile({ spec: { machineTypes: [{ name: 'large', cpu: '8', memory: '32Gi' }] } }),
 });
 
 it.each<[string, Pod[], ReturnType<typeof member>[], string | undefined]>([

@@ -1,20 +1,21 @@
 import { describe, expect, it } from 'vitest';
 import { ANNOTATIONS } from '../../../operator/api/group.ts';
-import type { Hub, HubSpec } from '../../../operator/api/hub.ts';
+import type { HubSpec } from '../../../operator/api/hub.ts';
 import type { Membership } from '../../../operator/api/membership.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { selectMembers } from '../../../operator/controllers/membership/selection.ts';
+import { buildHub, buildMembership, buildWorkerCluster } from '../../kit/builders/objects.ts';
 
 const GONE = '2026-11-22T12:00:00Z';
 const hub = (spec: Partial<HubSpec>, metadata: object = {}) =>
-  ({ metadata: { name: 'h', ...metadata }, spec: { type: 'ClusterProfile', ...spec } }) as Hub;
+  buildHub({ metadata: { name: 'h', ...metadata }, spec: { type: 'ClusterProfile', ...spec } });
 const cluster = (key: string, labels = {}, more: object = {}) => {
   const [namespace, name] = key.split('/');
-  return { metadata: { namespace, name, labels, ...more } } as WorkerCluster;
+  return buildWorkerCluster({ metadata: { namespace, name, labels, ...more } });
 };
 const membership = (key: string, more: object = {}) => {
   const [namespace, name] = key.split('/');
-  return { metadata: { namespace, name: `${name}.h`, ...more }, spec: { cluster: name, hub: 'h' } } as Membership;
+  return buildMembership({ metadata: { namespace, name: `${name}.h`, ...more }, spec: { cluster: name, hub: 'h' } });
 };
 const approved = { annotations: { [ANNOTATIONS.approveLeave]: 'true' } };
 const names = (list: readonly { metadata: { name: string } }[]) => list.map(({ metadata }) => metadata.name).join(' ');

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { APPLIED_ANNOTATION, Applier, includes, type Known } from '../../../operator/kube/applier.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const manifest: KubeObject = {
   apiVersion: 'v1',
@@ -12,12 +13,12 @@ const manifest: KubeObject = {
 
 function testbed(known: () => Known) {
   const writes: KubeObject[] = [];
-  const client = {
+  const client = partOf<KubeClient>({
     apply: async (object: KubeObject) => {
       writes.push(object);
       return { ...object, metadata: { ...object.metadata, resourceVersion: String(10 + writes.length) } };
     },
-  } as unknown as KubeClient;
+  });
   return { writes, applier: new Applier(client, known) };
 }
 

@@ -7,6 +7,7 @@ import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { reflect } from '../../../operator/kube/reflector.ts';
 import { NODES } from '../../../operator/kube/resources.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 describe('an API server that sends Retry-After', () => {
   let server: Server;
@@ -56,7 +57,7 @@ it('is asked for a watch again after a minute, even if it asks for a day', async
     throw new KubeApiError('WATCH', 429, {}, 86_400);
   };
   const running = reflect(
-    { watch } as unknown as KubeClient,
+    partOf<KubeClient>({ watch }),
     NODES,
     { log: silent },
     { replace() {}, event() {} },

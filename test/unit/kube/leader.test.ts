@@ -5,6 +5,7 @@ import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { LeaderElector, type LeaderElectorOptions } from '../../../operator/kube/leader.ts';
 import type { Lease } from '../../../operator/kube/resources.ts';
 import { WorkQueue } from '../../../operator/kube/workqueue.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { FakeClock } from './fake-clock.ts';
 
 /** An API server that keeps one Lease, until it is told to refuse. */
@@ -21,7 +22,7 @@ function leaseServer() {
     if (server.refuses) throw server.refuses;
     return structuredClone(lease);
   };
-  return Object.assign(server, { client: { getOrUndefined, create: write, update: write } as unknown as KubeClient });
+  return Object.assign(server, { client: partOf<KubeClient>({ getOrUndefined, create: write, update: write }) });
 }
 
 const candidate = (client: KubeClient, more: Partial<LeaderElectorOptions>) =>

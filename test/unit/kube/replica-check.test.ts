@@ -3,6 +3,7 @@ import type { KubeClient } from '../../../operator/kube/client.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { replicaCheck } from '../../../operator/kube/replica-check.ts';
 import { SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 function check({
   refused = {},
@@ -14,14 +15,14 @@ function check({
   leaseProblem?: string;
 }) {
   let asked = 0;
-  const client = {
+  const client = partOf<KubeClient>({
     request: async (_: string, path: string) => {
       asked++;
       const status = Object.entries(refused).find(([plural]) => path.endsWith(`/${plural}`))?.[1];
       if (status) throw new KubeApiError(`GET ${path}`, status, 'no');
       return { items: [] };
     },
-  } as unknown as KubeClient;
+  });
   const look = replicaCheck({
     client,
     kinds: [WORKERCLUSTERS, SECRETS],

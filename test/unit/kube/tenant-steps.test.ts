@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Log } from '../../../operator/kube/log.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';
 import { TenantSteps, TURN_MS } from '../../../operator/kube/tenant-steps.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 
 const of = (namespace: string, step = 'test') => ({ namespace, cluster: 'demo', step });
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
@@ -12,7 +13,7 @@ function testbed() {
   const lines: object[] = [];
   const metrics = new Registry();
   const steps = new TenantSteps(() => clock.ms);
-  const log = { warn: (fields: object) => lines.push(fields) } as unknown as Log;
+  const log = partOf<Log>({ warn: (fields: object) => lines.push(fields) });
   steps.reportTo(log, metrics);
   return { clock, lines, metrics, steps };
 }

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
-import { API_VERSION, LABELS } from '../../../operator/api/group.ts';
+import { LABELS } from '../../../operator/api/group.ts';
 import { type WorkerCluster, workerClusterSpec } from '../../../operator/api/workercluster.ts';
 import { moveEarlierReceipts } from '../../../operator/controllers/managed/earlier-receipts.ts';
 import { reportLeftOver } from '../../../operator/controllers/managed/left-over.ts';
@@ -12,6 +12,7 @@ import {
 import { clusterIn } from '../../../operator/controllers/managed/wish.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
+import { buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { memoryProfile } from '../../kit/managed-garden.ts';
 import { MemoryObjects } from '../../kit/memory-objects.ts';
 
@@ -20,12 +21,10 @@ const GARDEN = 'garden-uid';
 const signal = new AbortController().signal;
 const EVIL = 'https://evil.example.org';
 
-const cluster = {
-  apiVersion: API_VERSION,
-  kind: 'WorkerCluster',
+const cluster = buildWorkerCluster({
   metadata: { name: 'one', namespace: 'shop', uid: 'u1' },
   spec: workerClusterSpec.parse({ cloudProvider: 'memory', credentialsRef: { name: 'cloud' } }),
-} as WorkerCluster;
+});
 /** What commit d22f180 wrote. */
 const honest: ManagedReceipt = {
   owner: { technicalID: 'shoot--shop--one', uid: 'u1', name: 'one', namespace: 'shop', garden: GARDEN },

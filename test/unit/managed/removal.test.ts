@@ -5,6 +5,7 @@ import { BATCH } from '../../../operator/controllers/autoscaling/batches.ts';
 import { Autoscaler, type AutoscalingDependencies } from '../../../operator/controllers/autoscaling/controller.ts';
 import { EMPTY } from '../../../operator/controllers/empty-mark.ts';
 import type { Node, Pod } from '../../../operator/kube/resources.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { pod } from '../../kit/burst.ts';
 import { ManagedGarden, ManagedOperator, memoryProfile, readyNode } from '../../kit/managed-garden.ts';
 import { managedOnly } from '../../kit/managed-only.ts';
@@ -285,7 +286,7 @@ function autoscalerOf(key: string): Autoscaler {
       return { ...node, metadata: { ...node.metadata, annotations: left }, spec: { ...node.spec, ...change.spec } };
     });
   };
-  const deps = {
+  const deps = partOf<AutoscalingDependencies>({
     clusters: { get: () => garden.clusters.get(key), byIndex: () => [] },
     profiles: { get: () => memoryProfile },
     shoots: { get: () => undefined, byIndex: () => [] },
@@ -320,6 +321,6 @@ function autoscalerOf(key: string): Autoscaler {
     recordEvent: (_: object, type: string, reason: string, message: string) =>
       void garden.events.push(`${type} ${reason}: ${message}`),
     tell: () => {},
-  } as unknown as AutoscalingDependencies;
+  });
   return new Autoscaler(deps, { ...BATCH, patienceMs: 5 * MINUTE });
 }

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { stateBackend } from '../../../operator/accounts/state-backend.ts';
-import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { SECRETS } from '../../../operator/kube/resources.ts';
+import { buildCloudProfile } from '../../kit/builders/objects.ts';
 import { MemoryObjects } from '../../kit/memory-objects.ts';
 
-const profile = {
+const profile = buildCloudProfile({
   metadata: { name: 'aws' },
   spec: { stateBackend: { url: 's3://bucket' } },
-} as unknown as CloudProfile;
+});
 
 it('an operator that knows the passphrase of states writes its deleted Secret back', async () => {
   const garden = new MemoryObjects();
@@ -15,7 +15,7 @@ it('an operator that knows the passphrase of states writes its deleted Secret ba
   garden.create = (object) => {
     const { stringData = {}, ...rest } = object as unknown as { stringData?: Record<string, string> };
     const data = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
-    return create({ ...rest, data: Object.fromEntries(data) } as unknown as typeof object);
+    return create({ ...(rest as typeof object), data: Object.fromEntries(data) });
   };
   const ask = () => stateBackend({ garden: garden as never, namespace: 'coppice', directory: undefined }, profile);
   const { passphrase } = await ask();

@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
-import { API_VERSION } from '../../../operator/api/group.ts';
 import type { Seed } from '../../../operator/api/seed.ts';
-import { type Shoot, shootSpec } from '../../../operator/api/shoot.ts';
+import { shootSpec } from '../../../operator/api/shoot.ts';
 import { FILTERS } from '../../../operator/placement/filters.ts';
 import { type PlacementInput, placeShoot } from '../../../operator/placement/place.ts';
 import { SCORES } from '../../../operator/placement/scores.ts';
+import { buildCloudProfile, buildSeed, buildShoot } from '../../kit/builders/objects.ts';
 import { tableRows } from '../../kit/pages.ts';
 
 interface SeedOptions {
@@ -19,47 +18,48 @@ interface SeedOptions {
   limit?: number;
   metadata?: object;
 }
-const seed = (name: string, options: SeedOptions = {}): Seed => ({
-  apiVersion: API_VERSION,
-  kind: 'Seed',
-  metadata: { name, ...options.metadata },
-  spec: {
-    provider: { type: options.type ?? 'aws', region: options.region ?? 'eu-central-1', zones: options.zones ?? ['a'] },
-    networks: { pods: '10.1.0.0/16', services: '10.2.0.0/16', nodes: '10.3.0.0/16' },
-    ...options.spec,
-  },
-  status: {
-    conditions:
-      options.ready === null
-        ? []
-        : [
-            {
-              type: 'Ready',
-              status: options.ready === false ? 'False' : 'True',
-              lastTransitionTime: '2026-01-01T00:00:00Z',
-            },
-          ],
-    ...(options.limit === undefined ? {} : { allocatable: { shoots: options.limit } }),
-  },
-});
-const shoot = (spec: object = {}): Shoot => ({
-  apiVersion: API_VERSION,
-  kind: 'Shoot',
-  metadata: { name: 's', namespace: 'default' },
-  spec: shootSpec.parse({
-    cloudProfile: { name: 'aws' },
-    region: 'eu-central-1',
-    provider: { type: 'aws' },
-    networking: { pods: '100.96.0.0/11', services: '100.64.0.0/13' },
-    ...spec,
-  }),
-});
-const profile = (spec: object = {}): CloudProfile => ({
-  apiVersion: API_VERSION,
-  kind: 'CloudProfile',
-  metadata: { name: 'aws' },
-  spec: { type: 'aws', kubernetes: {}, machineTypes: [], regions: [], ...spec },
-});
+const seed = (name: string, options: SeedOptions = {}) =>
+  buildSeed({
+    metadata: { name, ...options.metadata },
+    spec: {
+      provider: {
+        type: options.type ?? 'aws',
+        region: options.region ?? 'eu-central-1',
+        zones: options.zones ?? ['a'],
+      },
+      networks: { pods: '10.1.0.0/16', services: '10.2.0.0/16', nodes: '10.3.0.0/16' },
+      ...options.spec,
+    },
+    status: {
+      conditions:
+        options.ready === null
+          ? []
+          : [
+              {
+                type: 'Ready',
+                status: options.ready === false ? 'False' : 'True',
+                lastTransitionTime: '2026-01-01T00:00:00Z',
+              },
+            ],
+      ...(options.limit === undefined ? {} : { allocatable: { shoots: options.limit } }),
+    },
+  });
+const shoot = (spec: object = {}) =>
+  buildShoot({
+    metadata: { name: 's', namespace: 'default' },
+    spec: shootSpec.parse({
+      cloudProfile: { name: 'aws' },
+      region: 'eu-central-1',
+      provider: { type: 'aws' },
+      networking: { pods: '100.96.0.0/11', services: '100.64.0.0/13' },
+      ...spec,
+    }),
+  });
+const profile = (spec: object = {}) =>
+  buildCloudProfile({
+    metadata: { name: 'aws' },
+    spec: { type: 'aws', kubernetes: {}, machineTypes: [], regions: [], ...spec },
+  });
 const place = (seeds: Seed[], input: Partial<PlacementInput> = {}) =>
   placeShoot({ shoot: shoot(), profile: profile(), seeds, shootsPerSeed: {}, ...input });
 

@@ -6,6 +6,7 @@ import { scenarioOf } from '../../../operator/rehearsal/scenario.ts';
 import { surveyTrace } from '../../../operator/rehearsal/survey.ts';
 import { readTrace } from '../../../operator/rehearsal/trace/trace.ts';
 import { nodesQuota } from '../../kit/autoscaled-cluster.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { type Draw, holds } from '../../kit/property.ts';
 import { RehearsedNodes } from '../../kit/rehearsed-nodes.ts';
 import { cluster, file, profile } from '../rehearsal/fixtures.ts';
@@ -68,10 +69,10 @@ function historyOf(choose: Draw): History {
 /** Plays it, and has the controller decide beside it. @param changed puts a fault into what the rehearsal sees */
 async function compared(history: History, changed?: (world: NodesWorld) => NodesWorld): Promise<RehearsedNodes> {
   const { rows, limit, quota, simulation, pools } = history;
-  const limited = {
+  const limited = partOf<CloudProfile>({
     ...profile,
     spec: { ...profile.spec, type: 'aws', machineTypes: TYPES, ...(limit && { limits: { maxNodesTotal: limit } }) },
-  } as unknown as CloudProfile;
+  });
   const trace = file('work.csv', `time,workload,replicas,jobs,cpu,memory,life,cluster\n${rows}\n`);
   const objects = [
     cluster('own', { mode: 'Hosted', dataPlaneNodes: undefined, pools }),

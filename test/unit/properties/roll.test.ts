@@ -3,6 +3,7 @@ import { type Pace, planRoll } from '../../../operator/controllers/shoot/machine
 import { planScaleIn } from '../../../operator/controllers/shoot/machines/scale-in.ts';
 import type { Node } from '../../../operator/kube/resources.ts';
 import { type Machine, sizeWhileRolling } from '../../../providers/contract.ts';
+import { buildNode } from '../../kit/builders/objects.ts';
 import { type Draw, holds } from '../../kit/property.ts';
 
 interface Instance {
@@ -59,11 +60,10 @@ class Rolled {
       }),
     );
     const nodeOf = ({ name, ready }: Instance) =>
-      ({
+      buildNode({
         metadata: { name },
-        spec: {},
         status: { conditions: [{ type: 'Ready', status: String(ready ? 'True' : 'False') }] },
-      }) as unknown as Node;
+      });
     return [machines, new Map(this.machines.map((one) => [one.name, nodeOf(one)]))];
   }
 

@@ -4,6 +4,7 @@ import { type Compared, renderCompared } from '../../../operator/cli/render/rehe
 import { nodesAlone } from '../../../operator/rehearsal/baselines.ts';
 import { boundOf } from '../../../operator/rehearsal/bound/bound.ts';
 import type { Standing } from '../../../operator/rehearsal/standings.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { type Draw, holds } from '../../kit/property.ts';
 import { HOUR, profile } from './fixtures.ts';
 import { HEADER, playWork, policy, STANDING } from './policy-fixtures.ts';
@@ -14,7 +15,7 @@ const MACHINES = {
 };
 
 /** Without a fee, so that only machines are paid for. */
-const cloud = {
+const cloud = partOf<KubeObject>({
   ...profile,
   spec: {
     ...profile.spec,
@@ -24,7 +25,7 @@ const cloud = {
       { name: 'g', cpu: 8, gpu: 4, memory: '64Gi', price: { hourly: '3', currency: 'USD', region: 'north' } },
     ],
   },
-} as unknown as KubeObject;
+});
 const both = policy({
   candidates: [
     {

@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../operator/api/meta.ts';
 import { boundOf } from '../../../operator/rehearsal/bound/bound.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { cluster, play, profile } from './fixtures.ts';
 import { playWork, policy, SLOW } from './policy-fixtures.ts';
 
 const [small] = profile.spec.machineTypes;
 
 /** A second region of the cloud, where machines cost a quarter of what they cost in the first. */
-const twoRegions = {
+const twoRegions = partOf<KubeObject>({
   ...profile,
   spec: {
     ...profile.spec,
@@ -19,7 +20,7 @@ const twoRegions = {
       },
     ],
   },
-} as unknown as KubeObject;
+});
 
 const inNorth = ['north-a', 'north-b'].map((zone) => ({ zone }));
 const SOLD_OUT = { ...SLOW, capacity: { depleted: inNorth } };

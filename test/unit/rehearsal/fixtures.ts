@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { API_VERSION } from '../../../operator/api/group.ts';
 import type { KubeObject } from '../../../operator/api/meta.ts';
 import { type RehearsalOptions, rehearse } from '../../../operator/rehearsal/rehearse.ts';
@@ -12,12 +11,11 @@ import type { Entry } from '../../../operator/rehearsal/state.ts';
 import { surveyTrace } from '../../../operator/rehearsal/survey.ts';
 import { readTrace } from '../../../operator/rehearsal/trace/trace.ts';
 import type { TraceLine } from '../../../operator/rehearsal/trace/trace-line.ts';
+import { buildCloudProfile } from '../../kit/builders/objects.ts';
 
 export const HOUR = 3_600_000;
 
-export const profile = {
-  apiVersion: API_VERSION,
-  kind: 'CloudProfile',
+export const profile = buildCloudProfile({
   metadata: { name: 'cloud' },
   spec: {
     type: 'cloud',
@@ -30,7 +28,7 @@ export const profile = {
     ],
     controlPlaneFee: { hourly: '0.5', currency: 'USD' },
   },
-} as unknown as CloudProfile;
+});
 
 export const cluster = (name: string, spec: object = {}, namespace = 'shop'): KubeObject => ({
   apiVersion: API_VERSION,

@@ -7,6 +7,7 @@ import { renderReport, timelineLines } from '../../../operator/cli/render/rehear
 import { plain } from '../../../operator/cli/render/text.ts';
 import { demandProblem } from '../../../operator/rehearsal/admission.ts';
 import { draw } from '../../../providers/simulated/random.ts';
+import { partOf } from '../../kit/builders/partial.ts';
 import { cluster, HOUR, type Played, play, playLines, profile } from './fixtures.ts';
 
 const SHOP = cluster('shop', {
@@ -228,12 +229,12 @@ describe('a rehearsal', () => {
 
   it('bills a machine for the time that its cloud bills at least, and a hosted control plane its share once', async () => {
     const billing = { ...profile.spec, billing: { machines: { step: '1s', minimum: '1h' } } };
-    const hourly = { ...profile, spec: billing } as unknown as KubeObject;
+    const hourly = partOf<KubeObject>({ ...profile, spec: billing });
     const { report } = await play('1h,shop,,5\n1h10m,shop,,2\n2h,shop,,2', [cluster('shop'), hourly]);
     // Two machines for two hours, and three for the hour that ten minutes of them cost.
     expect(report.total.machineMs).toBe(7 * HOUR);
     const share = { ...profile.spec, hostedControlPlaneFee: { hourly: '0.25', currency: 'USD' } };
-    const hosted = { ...profile, spec: share } as unknown as KubeObject;
+    const hosted = partOf<KubeObject>({ ...profile, spec: share });
     const played = await play('2h,shop,,2', [cluster('shop', { mode: 'Hosted' }), hosted]);
     expect(played.report.total.costs).toEqual([{ currency: 'USD', amount: 400_000n + 500_000n }]);
   });

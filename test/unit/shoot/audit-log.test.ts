@@ -1,11 +1,11 @@
 import { dump } from 'js-yaml';
 import { expect, it } from 'vitest';
 import type { KubeObject } from '../../../operator/api/meta.ts';
-import { type Seed, unactedSeedFields } from '../../../operator/api/seed.ts';
-import type { Shoot } from '../../../operator/api/shoot.ts';
+import { unactedSeedFields } from '../../../operator/api/seed.ts';
 import { controlPlaneValues } from '../../../operator/controllers/shoot/control-plane-values.ts';
 import { decoded } from '../../../operator/kube/resources.ts';
 import { kubeAPIServer } from '../../../operator/shoot/kube-apiserver.ts';
+import { buildSeed, buildShoot } from '../../kit/builders/objects.ts';
 import { controlPlane, pkiOf } from './values.ts';
 
 const values = controlPlane();
@@ -35,9 +35,9 @@ it.each([
   ['None', undefined],
   ['Metadata', true],
 ] as const)('is asked for by the seed: %s', (level, auditLog) => {
-  const shoot = { metadata: { name: 'demo', namespace: 'shop' }, spec: { provider: {} } } as unknown as Shoot;
+  const shoot = buildShoot({ metadata: { name: 'demo', namespace: 'shop' }, spec: { provider: {} } });
   const spec = { settings: { scheduling: { visible: true }, ...(level && { auditLog: { level } }) } };
-  const seed = { metadata: { name: 'here' }, spec } as unknown as Seed;
+  const seed = buildSeed({ metadata: { name: 'here' }, spec });
   expect(controlPlaneValues(shoot, undefined, seed, '1.36.3').auditLog).toBe(auditLog);
   expect(unactedSeedFields(seed)).toEqual([]);
 });

@@ -1,6 +1,5 @@
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
-import type { Seed } from '../../../operator/api/seed.ts';
 import { reaching } from '../../../operator/controllers/shoot/control-plane-values.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
@@ -9,11 +8,12 @@ import type { ControlPlane } from '../../../operator/shoot/values.ts';
 import type { Provider } from '../../../providers/contract.ts';
 import { local } from '../../../providers/local/index.ts';
 import { simulated } from '../../../providers/simulated/index.ts';
+import { buildSeed } from '../../kit/builders/objects.ts';
 import { pool } from '../providers/fixtures.ts';
 import { controlPlane, pkiOf } from './values.ts';
 
 const VNI = 4711;
-const seedWith = (spec: object = {}) => ({ spec }) as unknown as Seed;
+const seedWith = (spec: object = {}) => buildSeed({ spec });
 const valuesOf = (provider: Parameters<typeof reaching>[2], members = 1) =>
   reaching(controlPlane(members), seedWith(), provider, VNI);
 const pki = await pkiOf(controlPlane(3));

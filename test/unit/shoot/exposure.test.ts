@@ -5,6 +5,7 @@ import { endpointOf } from '../../../operator/shoot/exposure.ts';
 import { adminKubeconfig, bootstrapKubeconfig, operatorKubeconfig } from '../../../operator/shoot/kubeconfigs.ts';
 import { pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
 import type { ControlPlane } from '../../../operator/shoot/values.ts';
+import { buildNode } from '../../kit/builders/objects.ts';
 import { controlPlane, NOW, pkiOf } from './values.ts';
 
 const service = (type: string, more: Partial<Service> = {}): Service => ({
@@ -15,16 +16,14 @@ const service = (type: string, more: Partial<Service> = {}): Service => ({
   ...more,
 });
 
-const node = (name: string, born: string, addresses: Record<string, string>, ready = 'True'): Node => ({
-  apiVersion: 'v1',
-  kind: 'Node',
-  metadata: { name, creationTimestamp: `2026-01-0${born}T00:00:00Z` },
-  spec: {},
-  status: {
-    conditions: [{ type: 'Ready', status: ready, lastTransitionTime: '', reason: '', message: '' }],
-    addresses: Object.entries(addresses).map(([type, address]) => ({ type, address })),
-  },
-});
+const node = (name: string, born: string, addresses: Record<string, string>, ready = 'True') =>
+  buildNode({
+    metadata: { name, creationTimestamp: `2026-01-0${born}T00:00:00Z` },
+    status: {
+      conditions: [{ type: 'Ready', status: ready, lastTransitionTime: '', reason: '', message: '' }],
+      addresses: Object.entries(addresses).map(([type, address]) => ({ type, address })),
+    },
+  });
 
 const ingress = (...addresses: object[]) => ({ status: { loadBalancer: { ingress: addresses } } });
 

@@ -3,7 +3,6 @@ import { expect, it } from 'vitest';
 import type { KubeObject } from '../../../operator/api/meta.ts';
 import { isSystem } from '../../../operator/burst/demand.ts';
 import { IMAGES } from '../../../operator/garden/images/catalog.ts';
-import type { Pod } from '../../../operator/kube/resources.ts';
 import {
   foreignMetrics,
   METRICS_SERVER_APP,
@@ -12,6 +11,7 @@ import {
   metricsServerParts,
 } from '../../../operator/shoot/metrics-server.ts';
 import { issueShootPKI, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
+import { buildPod } from '../../kit/builders/objects.ts';
 import { controlPlane, NOW, pkiOf } from './values.ts';
 
 const parameters = { ...pkiParameters(controlPlane()), metricsServer: true };
@@ -64,7 +64,7 @@ it('runs the image that a garden makes, by the program that is in it', () => {
 
 it('keeps no node and buys none', () => {
   const { metadata } = only('Deployment').spec.template;
-  expect(isSystem({ metadata: { ...metadata, namespace: 'kube-system' } } as Pod)).toBe(true);
+  expect(isSystem(buildPod({ metadata: { ...metadata, namespace: 'kube-system' } }))).toBe(true);
 });
 
 it('a new certificate makes a new pod, which reads it when it starts', async () => {

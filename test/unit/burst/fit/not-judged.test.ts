@@ -8,7 +8,7 @@ import { fitPod } from '../../../../operator/burst/fit/pod.ts';
 import { type ClusterFacts, ClusterState } from '../../../../operator/burst/fit/state.ts';
 import { volumeFacts } from '../../../../operator/burst/fit/volume-facts.ts';
 import { keptPod } from '../../../../operator/clusters/kept-pod.ts';
-import type { Pod } from '../../../../operator/kube/resources.ts';
+import { buildPod } from '../../../kit/builders/objects.ts';
 
 const claim = { volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }] };
 const asked = (spec: object, annotations = {}) => ({
@@ -90,12 +90,10 @@ const EXAMPLES: Record<NotJudgedReason, { spec: object; facts?: ClusterFacts }> 
 describe('what is not judged', () => {
   it.each(Object.keys(NOT_JUDGED) as NotJudgedReason[])('buys nothing and says %s, as the docs do', (reason) => {
     const { spec, facts } = EXAMPLES[reason];
-    const pod: Pod = {
-      apiVersion: 'v1',
-      kind: 'Pod',
+    const pod = buildPod({
       metadata: { name: 'p', namespace: 'n' },
       spec: { containers: [], ...spec },
-    };
+    });
     const state = new ClusterState(facts);
     const allocatable = { cpu: '4', memory: '8Gi', pods: '10' };
     state.addNode(

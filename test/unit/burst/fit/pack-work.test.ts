@@ -2,20 +2,19 @@ import { expect, it } from 'vitest';
 import { clusterState } from '../../../../operator/burst/fit/cluster.ts';
 import { pack } from '../../../../operator/burst/fit/pack.ts';
 import { fitPod } from '../../../../operator/burst/fit/pod.ts';
-import type { Node, Pod } from '../../../../operator/kube/resources.ts';
+import { buildNode, buildPod } from '../../../kit/builders/objects.ts';
 
 const node = (name: string) =>
-  ({
+  buildNode({
     metadata: { name },
-    spec: {},
     status: { allocatable: { cpu: '4', memory: '16Gi', pods: '110' } },
-  }) as unknown as Node;
+  });
 /** Pods that all differ, and that no node takes: each is held against each node. */
 const pending = (count: number) =>
   Array.from({ length: count }, (_, index) => {
     const requests = { cpu: '1', memory: `${index + 1}Mi` };
     const spec = { nodeSelector: { disk: `d${index}` }, containers: [{ name: 'c', resources: { requests } }] };
-    const pod = { metadata: { name: `p${index}`, namespace: 'x', uid: `u${index}` }, spec } as unknown as Pod;
+    const pod = buildPod({ metadata: { name: `p${index}`, namespace: 'x', uid: `u${index}` }, spec });
     return { key: `u${index}`, pod: fitPod(pod) };
   });
 const nodes = Array.from({ length: 100 }, (_, index) => node(`n${index}`));

@@ -5,23 +5,21 @@ import { allocatableOf, fitNode } from '../../../../operator/burst/fit/node.ts';
 import { pack } from '../../../../operator/burst/fit/pack.ts';
 import { fitPod } from '../../../../operator/burst/fit/pod.ts';
 import { ClusterState } from '../../../../operator/burst/fit/state.ts';
-import type { Node, Pod } from '../../../../operator/kube/resources.ts';
+import type { Node } from '../../../../operator/kube/resources.ts';
+import { buildNode, buildPod } from '../../../kit/builders/objects.ts';
 
-const pod = (spec: object, labels: Record<string, string> = {}): Pod => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { name: 'p', namespace: 'n', labels },
-  spec: { containers: [], ...spec },
-});
+const pod = (spec: object, labels: Record<string, string> = {}) =>
+  buildPod({
+    metadata: { name: 'p', namespace: 'n', labels },
+    spec: { containers: [], ...spec },
+  });
 const asking = (cpu: string, spec: object = {}, labels?: Record<string, string>) =>
   fitPod(pod({ containers: [{ name: 'c', resources: { requests: { cpu } } }], ...spec }, labels));
-const node = (name: string, cpu = '4', labels: Record<string, string> = {}): Node => ({
-  apiVersion: 'v1',
-  kind: 'Node',
-  metadata: { name, labels: { 'kubernetes.io/hostname': name, ...labels } },
-  spec: {},
-  status: { allocatable: { cpu, memory: '8Gi', pods: '110' } },
-});
+const node = (name: string, cpu = '4', labels: Record<string, string> = {}) =>
+  buildNode({
+    metadata: { name, labels: { 'kubernetes.io/hostname': name, ...labels } },
+    status: { allocatable: { cpu, memory: '8Gi', pods: '110' } },
+  });
 const cluster = (...nodes: Node[]): ClusterState => {
   const state = new ClusterState({ namespaces: new Map() });
   for (const each of nodes) state.addNode(fitNode(each));

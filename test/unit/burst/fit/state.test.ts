@@ -5,26 +5,23 @@ import type { FitPod } from '../../../../operator/burst/fit/model.ts';
 import { pack } from '../../../../operator/burst/fit/pack.ts';
 import { fitPod } from '../../../../operator/burst/fit/pod.ts';
 import type { ClusterState } from '../../../../operator/burst/fit/state.ts';
-import type { Node, Pod } from '../../../../operator/kube/resources.ts';
+import { buildNode, buildPod } from '../../../kit/builders/objects.ts';
 import { draw } from '../../../kit/draw.ts';
 import { podAffinity, spread } from '../../../kit/fit/around-nodes.ts';
 import { type FitCase, objectsOf } from '../../../kit/fit/case.ts';
 import { stateOf } from '../../../kit/fit/compare.ts';
 import { holds } from '../../../kit/property.ts';
 
-const node = (name: string): Node => ({
-  apiVersion: 'v1',
-  kind: 'Node',
-  metadata: { name, labels: {} },
-  spec: {},
-  status: { allocatable: { cpu: '4', memory: '8Gi', pods: '10' } },
-});
-const pod = (name: string, cpu: string, more: object = {}): Pod => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { name, namespace: 'n' },
-  spec: { containers: [{ name: 'c', resources: { requests: { cpu } } }], ...more },
-});
+const node = (name: string) =>
+  buildNode({
+    metadata: { name, labels: {} },
+    status: { allocatable: { cpu: '4', memory: '8Gi', pods: '10' } },
+  });
+const pod = (name: string, cpu: string, more: object = {}) =>
+  buildPod({
+    metadata: { name, namespace: 'n' },
+    spec: { containers: [{ name: 'c', resources: { requests: { cpu } } }], ...more },
+  });
 
 describe('the state of a cluster', () => {
   it('counts pods that are being started, and none that have ended or whose node is gone', () => {
