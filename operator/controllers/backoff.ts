@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../api/errors.ts';
 import { isRetryable } from '../api/errors.ts';
 
-/** In milliseconds. */
+/** Back-off in milliseconds. */
 export interface Waits {
   first: number;
   longest: number;
@@ -10,27 +10,29 @@ export interface Waits {
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
-/** Milliseconds before another try, by code, where they differ from the usual; of all clusters, whoever runs them. */
+/** Special back-off by error code, milliseconds, for all clusters. */
 const WAITS: Partial<Record<ErrorCode, Waits>> = {
-  // Asking again for machines that are sold out uses up the account's request rate.
+  // Retrying for sold-out machines uses up the account's request rate.
   ERR_INFRA_RESOURCES_DEPLETED: { first: MINUTE, longest: 30 * MINUTE },
-  // The following end by themselves, though Gardener leaves them to a person. What is asked too early prolongs throttling.
+  // The following resolve by themselves, although Gardener leaves them to a person. Early retries prolong throttling.
   ERR_INFRA_RATE_LIMITS_EXCEEDED: { first: 5 * MINUTE, longest: 60 * MINUTE },
-  // Others of the account may free something at any time, and nobody tells us when a quota was raised.
+  // Other clusters of the account may free quota at any time, and raising a quota causes no event.
   ERR_INFRA_QUOTA_EXCEEDED: { first: 5 * MINUTE, longest: 30 * MINUTE },
-  // What stands in the way is often on its way out itself: an address, a network interface, a load balancer.
+  // The obstacle is often being deleted itself: an address, a network interface, a load balancer.
   ERR_INFRA_DEPENDENCIES: { first: MINUTE, longest: 30 * MINUTE },
-  // Its server may come back at any time, and nobody tells us when somebody repaired or removed a webhook.
+  // The webhook's server may recover at any time, and repairing a webhook causes no event.
   ERR_PROBLEMATIC_WEBHOOK: { first: 10 * SECOND, longest: 2 * MINUTE },
 };
 const USUAL: Waits = { first: 10 * SECOND, longest: 10 * MINUTE };
-/** Where only a person can help: a deletion is tried again all the same, since nobody may look at it any more. */
+/**
+ * Back-off of deletions that only a person can help: retried nevertheless, because nobody may look at them any more.
+ */
 const DELETION: Waits = { first: MINUTE, longest: 30 * MINUTE };
 
 /**
- * Milliseconds until the next try after `failures` failures in a row; undefined: only a change of the spec, of the
- * credentials, or the operation "retry" helps. A deletion is tried for ever.
- * @param random in [0, 1): clusters that failed together come back apart
+ * Milliseconds until the next try after `failures` consecutive failures; undefined: only a change of spec or
+ * credentials, or operation "retry", helps. Deletions are retried for ever.
+ * @param random in [0, 1), spreads clusters that failed together
  */
 export function backoff(
   code: ErrorCode | undefined,
@@ -44,6 +46,6 @@ export function backoff(
   return waitOf(own ?? (hopeless ? DELETION : USUAL), failures, random);
 }
 
-/** Milliseconds until the next try, each wait twice as long as the one before. @param random see backoff */
+/** Milliseconds until the next try; doubles each time. @param random see backoff */
 export const waitOf = ({ first, longest }: Waits, failures: number, random: number): number =>
   Math.round(Math.min(longest, first * 2 ** (failures - 1)) * (0.75 + random / 2));

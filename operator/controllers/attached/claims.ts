@@ -9,20 +9,20 @@ import type { Refusal } from './facts.ts';
 import { judgeIdentity } from './judge-identity.ts';
 import type { AttachedReceipt } from './receipt.ts';
 
-/** Which object has which cluster: each cluster is in the garden once. */
+/** Registry of attached clusters' identities: each cluster is in the garden once. */
 export class Claims {
   readonly #deps: Pick<
     AttachedDependencies,
     'namespace' | 'clusters' | 'openClusters' | 'receipts' | 'allReceipts' | 'platform'
   >;
-  /** Clusters that are being written down, by UID of their kube-system: two that are opened in the same moment must not both have it. */
+  /** Claims in progress, by UID of kube-system: two objects opened at the same moment must not both get a cluster. */
   readonly #underway = new Map<string, string>();
 
   constructor(deps: AttachedDependencies) {
     this.#deps = deps;
   }
 
-  /** Writes down which cluster it is. @returns why it may not have it */
+  /** Records the cluster's identity. @returns why the claim is refused */
   async claim(
     cluster: WorkerCluster,
     client: KubeClient,
@@ -35,7 +35,7 @@ export class Claims {
     const before = deps.receipts.get(key);
     const pinned = before?.cluster.uid === uid ? before.identity : undefined;
     const made = await this.#madeHere(client, identity, key, signal);
-    // From here on nothing is waited for before the claim stands: another object may be opened in the same moment.
+    // No await between this check and the claim: another object may be opened at the same moment.
     const holder = this.#holderOf(identity, key) ?? made;
     const refusal = judgeIdentity({
       seen: identity,
@@ -66,7 +66,10 @@ export class Claims {
     return receipt && `${receipt.cluster.namespace}/${receipt.cluster.name}`;
   }
 
-  /** Whether a cluster of this garden, which was not attached, is the same: only those are asked that have its address or its authority. */
+  /**
+   * Whether another cluster of this garden, not attached, is the same one: only clusters with equal address or CA are
+   * asked.
+   */
   async #madeHere(client: KubeClient, identity: string, key: string, signal: AbortSignal): Promise<string | undefined> {
     const { openClusters } = this.#deps;
     for (const other of openClusters.keys()) {
@@ -78,7 +81,7 @@ export class Claims {
     return undefined;
   }
 
-  /** What is written down of the object with this UID. */
+  /** Receipt of the object with this UID. */
   receiptOf(key: string, uid: string): AttachedReceipt | undefined {
     const receipt = this.#deps.receipts.get(key);
     return receipt?.cluster.uid === uid ? receipt : undefined;

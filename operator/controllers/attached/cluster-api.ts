@@ -28,28 +28,28 @@ export const CAPI_CLUSTERS: Resource = {
   namespaced: true,
 };
 
-/** All that it rests on whether a Cluster of Cluster API is attached. */
+/** Inputs of the decision whether a Cluster of Cluster API is attached. */
 export interface CapiView {
-  /** Absent: it is gone, or not selected any more. */
+  /** Absent: deleted, or no longer selected. */
   readonly capi: KubeObject | undefined;
-  /** Whether its kubeconfig is there. */
+  /** Whether its kubeconfig exists. */
   readonly hasKubeconfig: boolean;
   readonly cluster: WorkerCluster | undefined;
 }
 
-/** What is to be done; nothing: all is as it should be. */
+/** Next step; undefined: none. */
 type CapiStep =
   | { readonly do: 'apply'; readonly object: WorkerCluster }
-  /** `destroyed`: Cluster API takes the cluster down with all that is in it. */
+  /** `destroyed`: Cluster API destroys the cluster with its content. */
   | { readonly do: 'delete'; readonly destroyed: boolean };
 
-/** Whether the object was made for a Cluster of Cluster API. A name alone makes it none. */
+/** Whether the object was made for a Cluster of Cluster API; the name alone proves nothing. */
 const isOurs = ({ metadata }: KubeObject): boolean =>
   metadata.labels?.[LABELS.managedBy] === 'coppice' &&
   (metadata.ownerReferences?.some(({ kind, apiVersion }) => kind === 'Cluster' && apiVersion.startsWith(`${GROUP}/`)) ??
     false);
 
-/** What is to be done about a Cluster of Cluster API. Pure. */
+/** Decides about a Cluster of Cluster API. Pure. */
 export function judgeCapi({ capi, hasKubeconfig, cluster }: CapiView): CapiStep | undefined {
   const isGoing = capi?.metadata.deletionTimestamp !== undefined;
   if (!capi || isGoing) {
@@ -58,12 +58,12 @@ export function judgeCapi({ capi, hasKubeconfig, cluster }: CapiView): CapiStep 
   }
   if (cluster ? !isOurs(cluster) || cluster.metadata.deletionTimestamp : !hasKubeconfig) return undefined;
   const object = attachedTo(capi);
-  // A label that was taken off the Cluster is to go here as well.
+  // A label removed from the Cluster must be removed here too.
   const isSame = cluster && includes(cluster, object) && isDeepStrictEqual(ownLabels(cluster), ownLabels(capi));
   return isSame ? undefined : { do: 'apply', object };
 }
 
-/** What people say of a cluster. Labels with a domain say something to the programs that own it. */
+/** Labels of users. Labels with a domain are for the programs that own them. */
 const ownLabels = ({ metadata }: KubeObject): Record<string, string> =>
   Object.fromEntries(Object.entries(metadata.labels ?? {}).filter(([key]) => !key.includes('/')));
 
@@ -76,7 +76,7 @@ function attachedTo(capi: KubeObject): WorkerCluster {
       name,
       namespace,
       labels: { ...ownLabels(capi), [LABELS.clusterName]: name, [LABELS.managedBy]: 'coppice' },
-      // The garbage collector takes it away should no operator run.
+      // Without a running operator the garbage collector deletes it.
       ownerReferences: [{ apiVersion: `${GROUP}/${CAPI_CLUSTERS.version}`, kind: 'Cluster', name, uid }],
     },
     spec: {
@@ -109,12 +109,12 @@ async function takeCapiStep(
   }
 }
 
-/** What has Clusters of Cluster API attached, wired. */
+/** The part that attaches Clusters of Cluster API. */
 export function wireClusterAPI(core: Core): Part {
   const { garden, log, clusters, clusterAPI } = core;
   if (clusterAPI === '') return { controllers: [] };
   const queue = core.queue('cluster-api');
-  // Not among the caches that the operator waits for: the kind may be installed later, or never.
+  // Not among the caches that start-up waits for: the kind may be installed later, or never.
   const capis = new Informer(garden, CAPI_CLUSTERS, { log, labelSelector: clusterAPI, transform: onlyMetadata });
   const secrets = new Informer<Secret>(garden, SECRETS, {
     log,
@@ -139,7 +139,7 @@ export function wireClusterAPI(core: Core): Part {
         name: 'cluster-api',
         queue,
         async reconcile(key, signal) {
-          // What is not known yet is not gone.
+          // A missing object in an unsynced cache is not deleted.
           for (const cache of [capis, secrets]) await cache.whenSynced(signal);
           const { namespace, name } = splitKey(key);
           const cluster = clusters.get(key);

@@ -15,33 +15,33 @@ import type { AttachedDependencies } from './dependencies.ts';
 import type { AttachedFacts, Refusal } from './facts.ts';
 import { connectionIn, LINE_ENDED, NOT_READY, notAnswering, Refused, refusalOf } from './refusals.ts';
 
-/** What is remembered of one attached cluster. All of it can be lost. */
+/** Memory about an attached cluster. All of it can be lost. */
 interface State {
   readonly key: string;
   readonly uid: string;
-  /** Follows the Secret with its kubeconfig. */
+  /** Informer of its kubeconfig Secret. */
   secret: { readonly name: string; readonly informer: Informer<Secret> } | undefined;
   connection: AttachedConnection | undefined;
-  /** What the connection was opened with. */
+  /** Kubeconfig of the connection. */
   source: string | undefined;
   refusal: Refusal | undefined;
-  /** Of the object, when it was looked at last. */
+  /** Generation of the object at the last check. */
   generation: number | undefined;
   failures: number;
-  /** Nothing is opened any more: the object is let go. */
+  /** The object is released: nothing is opened any more. */
   released: boolean;
-  /** Whether there was a look since the start. */
+  /** Whether a check has ended since the start. */
   seen: boolean;
 }
 
 const CONNECT_MS = 60_000;
-/** A cluster that answers is asked again for its version, and who it is, at this interval. */
+/** Interval of checks of version and identity. */
 const LOOK_AGAIN_MS = 10 * 60_000;
-/** What only a person can mend may be mended where nobody tells us: in the cluster, in a name server. */
+/** Interval after a refusal: fixes inside of the cluster or in DNS cause no event. */
 const REFUSED_AGAIN_MS = 5 * 60_000;
 const GARDEN = 'the garden';
 
-/** Keeps a connection open to each cluster that others made. It makes nothing in them, and deletes nothing. */
+/** Keeps a connection to each attached cluster. Creates and deletes nothing in them. */
 export class AttachedController {
   readonly #deps: AttachedDependencies;
   readonly #states = new Map<string, State>();
@@ -52,7 +52,7 @@ export class AttachedController {
     this.#claims = new Claims(deps);
   }
 
-  /** What is known of the cluster with this UID; undefined: it was not looked at yet. */
+  /** Facts about the cluster with this UID; undefined: not checked yet. */
   facts(key: string, uid: string | undefined): AttachedFacts | undefined {
     const state = this.#states.get(key);
     if (!state?.seen || state.released || state.uid !== uid) return undefined;
@@ -67,7 +67,7 @@ export class AttachedController {
     };
   }
 
-  /** Lets go of a cluster: the connection ends, and it is not remembered which one it was. Nothing is opened for this object again. */
+  /** Releases a cluster: closes the connection and deletes its receipt. Nothing is opened for this object again. */
   async release(key: string, uid: string, signal: AbortSignal): Promise<void> {
     const state = this.#stateOf(key, uid);
     state.released = true;
@@ -85,10 +85,10 @@ export class AttachedController {
     }
     const { uid = '' } = cluster.metadata;
     const earlier = deps.receipts.get(key);
-    // Of an object that was deleted by force.
+    // Receipt of a force-deleted object of this name.
     if (earlier && earlier.cluster.uid !== uid) await deps.receipts.remove(key, signal);
     const state = this.#stateOf(key, uid);
-    // Finalizer first: without it a deletion would not wait for the hubs.
+    // The finalizer first: without it a deletion would not wait for the hubs.
     if (state.released || !isHeld(cluster)) return undefined;
     const refusal = await this.#look(cluster, state, signal);
     signal.throwIfAborted();
@@ -113,7 +113,7 @@ export class AttachedController {
     await Promise.all(states.map((state) => this.#close(state)));
   }
 
-  /** Opens the connection, or finds that it is as it should be. @returns why it cannot be used */
+  /** Opens or checks the connection. @returns why the cluster cannot be used */
   async #look(cluster: WorkerCluster, state: State, signal: AbortSignal): Promise<Refusal | undefined> {
     let source: string;
     try {
@@ -135,13 +135,13 @@ export class AttachedController {
       signal.throwIfAborted();
       return refusalOf(error);
     } finally {
-      // Whoever replaced the kubeconfig has taken the old one back, whatever the new one is good for.
+      // A replaced kubeconfig revokes the old one, even if the new one is invalid.
       if (state.connection === connection) await this.#disconnect(state);
       else await connection?.stop();
     }
   }
 
-  /** The text of the kubeconfig; GARDEN for the garden itself, which needs none. */
+  /** Text of the kubeconfig; GARDEN for the garden itself. */
   async #source({ metadata, spec }: WorkerCluster, state: State, signal: AbortSignal): Promise<string> {
     const { namespace = '' } = metadata;
     const { kubeconfigSecretRef: ref, garden } = spec.attached ?? {};
@@ -215,7 +215,7 @@ export class AttachedController {
     }
   }
 
-  /** Who is no administrator has the operator connect to nothing of the platform. */
+  /** Tenants must not make the operator connect to addresses of the platform. */
   async #client({ metadata }: WorkerCluster, text: string): Promise<KubeClient> {
     const connection = connectionIn(text);
     const { namespace, allowed } = this.#deps;
@@ -229,7 +229,7 @@ export class AttachedController {
     if (state && (state.connection === undefined || state.connection === connection)) this.#deps.enqueue(key);
   }
 
-  /** Who was refused because somebody else has the same cluster may have it now. */
+  /** Requeue clusters that were refused as duplicates of this one. */
   #freed(): void {
     for (const [key, { refusal }] of this.#states) if (refusal?.reason === 'SameCluster') this.#deps.enqueue(key);
   }

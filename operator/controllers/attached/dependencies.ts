@@ -7,25 +7,25 @@ import type { Log } from '../../kube/log.ts';
 import type { Receipts } from '../../kube/receipt.ts';
 import type { AttachedReceipt } from './receipt.ts';
 
-/** What the controller of attached clusters works with. */
+/** Dependencies of the controller of attached clusters. */
 export interface AttachedDependencies {
   readonly garden: KubeClient;
-  /** The operator's namespace: what is attached there, administrators attach. */
+  /** The operator's namespace: only administrators attach clusters there. */
   readonly namespace: string;
   readonly log: Log;
   readonly clusters: Pick<Informer<WorkerCluster>, 'get' | 'list'>;
   readonly openClusters: OpenClusters;
   readonly receipts: Receipts<AttachedReceipt>;
-  /** All receipts that there are. */
+  /** All existing receipts. */
   allReceipts(): readonly AttachedReceipt[];
-  /** Clusters of the platform: where they are, and which they are (UID of kube-system -> in words). */
+  /** Clusters of the platform: URLs, and names by UID of kube-system. */
   platform(): { readonly servers: readonly string[]; readonly identities: ReadonlyMap<string, string> };
-  /** Internal networks that tenants may attach clusters of. */
+  /** Internal networks of which tenants may attach clusters. */
   readonly allowed: AddressList;
   /** In [0, 1). */
   random(): number;
-  /** Says that a key should be worked on. */
+  /** Requeues a key. */
   enqueue(key: string): void;
-  /** Says that the facts about a cluster are others. `inside`: only what is in the cluster, which changes all the time. */
+  /** Notifies that facts of the cluster changed. `inside`: only objects inside of it, which change constantly. */
   changed(key: string, inside?: 'inside'): void;
 }

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../api/errors.ts';
 import type { Node, Pod } from '../../kube/resources.ts';
 
-/** Why an attached cluster is not used, as a condition says it. */
+/** Why an attached cluster is not used, for a condition. */
 export interface Refusal {
   readonly reason:
     | 'KubeconfigMissing'
@@ -16,16 +16,16 @@ export interface Refusal {
   readonly code: ErrorCode;
 }
 
-/** What is known of a cluster that others made. */
+/** Facts about an attached cluster. */
 export interface AttachedFacts {
-  /** metadata.generation of the object that was acted on. */
+  /** Observed metadata.generation. */
   readonly generation: number | undefined;
-  /** Why it is not used; undefined: it answers, and is the one that it was. */
+  /** Why it is not used; undefined: it answers with its known identity. */
   readonly refusal: Refusal | undefined;
-  /** As it was first seen; undefined: it never was. */
+  /** Recorded identity; undefined: none yet. */
   readonly identity?: string;
   readonly version?: string;
   readonly server?: string;
-  /** What is in it; absent: nobody can see that now. */
+  /** Objects inside; absent: not observable now. */
   readonly inside?: { readonly nodes: readonly Node[]; readonly pods: readonly Pod[] };
 }

@@ -1,18 +1,18 @@
 import type { Refusal } from './facts.ts';
 
-/** All that it rests on whether a cluster may be used that answers behind a kubeconfig. */
+/** Inputs of the decision whether the cluster behind a kubeconfig may be used. */
 interface IdentityView {
-  /** UID of its namespace kube-system, as it says. */
+  /** UID of its namespace kube-system, as reported. */
   readonly seen: string;
-  /** The one that it was first seen with; undefined: it never was. */
+  /** Recorded UID; undefined: none. */
   readonly pinned: string | undefined;
-  /** The one that a person approves in its place. */
+  /** UID that a person approved as a replacement. */
   readonly approved: string | undefined;
-  /** What of the platform has this UID ("the garden", "Seed here"); only asked for clusters that no administrator attached. */
+  /** Part of the platform with this UID ("the garden", "Seed here"); only for clusters that tenants attached. */
   readonly platform: string | undefined;
-  /** Who has the same cluster already. `own`: in the same namespace, whose people may know of it. */
+  /** Another object with the same cluster. `own`: in the same namespace, whose users may know its name. */
   readonly holder: { readonly key: string; readonly own: boolean } | undefined;
-  /** The annotation by which a person approves another cluster. */
+  /** Annotation for approving another cluster. */
   readonly annotation: string;
 }
 

@@ -10,7 +10,7 @@ import {
 } from '../../kube/receipt.ts';
 import type { Secret } from '../../kube/resources.ts';
 
-/** Which cluster an attached one was first seen to be: a status may be lost with a backup, and this must not. */
+/** Receipt with the identity of an attached cluster: unlike a status, it must survive a restored backup. */
 export interface AttachedReceipt {
   readonly cluster: { readonly namespace: string; readonly name: string; readonly uid: string };
   /** UID of its namespace kube-system. */
@@ -18,10 +18,10 @@ export interface AttachedReceipt {
 }
 
 const TYPE = receiptType(ROLES.attachedReceipt);
-/** Selects the Secrets with receipts. */
+/** Selects receipt Secrets. */
 export const ATTACHED_RECEIPTS = `${LABELS.role}=${ROLES.attachedReceipt}`;
 
-/** The receipts of all attached clusters, by `namespace/name`, in the operator's namespace: a tenant writes none of them. */
+/** Receipts of attached clusters by `namespace/name`, in the operator's namespace, where tenants cannot write. */
 export const attachedReceipts = (
   garden: ReceiptClient,
   operatorNamespace: string,
@@ -41,7 +41,7 @@ export const attachedReceipts = (
 
 export const clusterOfReceipt = ({ cluster }: AttachedReceipt): string => `${cluster.namespace}/${cluster.name}`;
 
-/** The receipt in a Secret of the operator's namespace; undefined when it says nothing, or is of another cluster than its name says. */
+/** Receipt in a Secret of the operator's namespace; undefined: invalid, or its name belongs to another cluster. */
 export function attachedReceiptIn(secret: Secret): AttachedReceipt | undefined {
   const receipt = secret.type === TYPE ? receiptIn<AttachedReceipt>(secret) : undefined;
   return receipt?.cluster?.uid && attachedReceiptName(clusterOfReceipt(receipt)) === secret.metadata.name

@@ -4,16 +4,16 @@ import { KubeApiError } from '../../kube/errors.ts';
 import { type Connection, parseUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
 import type { Refusal } from './facts.ts';
 
-/** What status.endpoint has room for. */
+/** Longest status.endpoint. */
 const LONGEST_URL = 2048;
 
-/** What a kubeconfig says. @throws Refused where anything in it could harm whoever uses it, or nothing can be made of it */
+/** Parses a kubeconfig. @throws Refused when a field is harmful or invalid */
 export function connectionIn(text: string): Connection {
   try {
     const connection = parseUntrustedKubeconfig(text);
     if (connection.server.length > LONGEST_URL) throw new Error('the kubeconfig is refused: its server is too long');
     const { username, password } = new URL(connection.server);
-    // It would stand in the status of the cluster.
+    // The server's URL appears in the cluster's status.
     if (username || password) throw new Error('the kubeconfig is refused: its server has a user or a password in it');
     return connection;
   } catch (error) {
@@ -23,7 +23,7 @@ export function connectionIn(text: string): Connection {
 
 export const NOT_READY = 'ERR_RETRYABLE_INFRA_DEPENDENCIES';
 
-/** Of a connection that ended by itself, until the cluster is looked at again. */
+/** Refusal after the connection ended, until the next check. */
 export const LINE_ENDED: Refusal = {
   reason: 'NotReachable',
   message: 'the connection to the API server has ended',
@@ -42,7 +42,7 @@ export class Refused extends Error {
   }
 }
 
-/** Why a cluster is not used whose look ended with this. */
+/** Refusal for the error of a check. */
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refused) return error.refusal;
   if (error instanceof LacksRight)

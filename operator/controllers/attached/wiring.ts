@@ -7,17 +7,17 @@ import { wireClusterAPI } from './cluster-api.ts';
 import { AttachedController } from './controller.ts';
 import { ATTACHED_RECEIPTS, attachedReceiptIn, attachedReceipts, clusterOfReceipt } from './receipt.ts';
 
-/** The controller of attached clusters, wired. */
+/** The wired controller of attached clusters. */
 interface Attached extends Part {
   readonly attached: AttachedController;
 }
 
-/** Most of the time they wait for an API server. */
+/** Workers mostly wait for an API server. */
 const CLUSTERS_AT_ONCE = 64;
-/** Pods of a cluster come and go all the time: its status follows at this pace. */
+/** Interval of status updates for pods inside of a cluster. */
 const INSIDE_CHANGES_MS = 500;
 
-/** Makes the controller of clusters that others made. What it finds out goes to the controller of WorkerClusters. */
+/** Creates the controller of attached clusters. Its facts go to the controller of WorkerClusters. */
 export function wireAttached(core: Core): Attached {
   const { garden, gardenID, log, clusters, registry } = core;
   const { namespace } = core.state;
@@ -57,7 +57,7 @@ export function wireAttached(core: Core): Attached {
     caches: [secrets],
     async prepare(signal) {
       await clusterAPI.prepare?.(signal);
-      // Of clusters that were deleted by force while no operator ran, only the receipt tells.
+      // Only receipts show clusters that were force-deleted while no operator ran.
       for (const receipt of allReceipts()) queue.add(clusterOfReceipt(receipt));
     },
     controllers: [

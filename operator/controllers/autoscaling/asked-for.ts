@@ -4,22 +4,22 @@ import { isMovable } from '../../kube/pods.ts';
 import type { KubeObject, Node, Pod, Resource } from '../../kube/resources.ts';
 import { emptiedSince } from './empty-node.ts';
 
-/** What budgets allow changes with each pod that becomes Ready. Milliseconds. */
+/** Cache time of PodDisruptionBudgets, which change with each Ready pod. Milliseconds. */
 export const BUDGETS_FRESH_MS = 5_000;
-/** How old what is known of DaemonSets may be while pods wait, and while none does. Milliseconds. */
+/** Cache time of DaemonSets while pods wait, and while none does. Milliseconds. */
 export const DAEMONSETS_FRESH_MS = 10_000;
 export const DAEMONSETS_FRESH_AT_REST_MS = 10 * 60_000;
 
 type Client = Pick<KubeClient, 'list'>;
 
-/** Whether pods may have to leave their nodes soon: only then it matters what PodDisruptionBudgets allow. Pure. */
+/** Whether pods may soon be evicted: only then PodDisruptionBudgets matter. Pure. */
 export function mayEvict(nodes: readonly Node[], pods: readonly Pod[], unneeded: ReadonlyMap<string, number>): boolean {
   const emptying = nodes.filter((node) => !Number.isNaN(emptiedSince(node))).map(({ metadata }) => metadata.name);
   const going = new Set([...emptying, ...unneeded.keys()]);
   return going.size > 0 && pods.some((pod) => going.has(pod.spec.nodeName ?? '') && isMovable(pod));
 }
 
-/** Objects of clusters of which nobody is told: they are asked for when they matter. */
+/** Unwatched objects of clusters, read on demand. */
 export class AskedFor<T> {
   readonly #now: () => number;
   readonly #resource: Resource;
@@ -28,7 +28,7 @@ export class AskedFor<T> {
 
   /**
    * @param now milliseconds
-   * @param of what is made of the objects
+   * @param of transforms the objects
    */
   constructor(now: () => number, resource: Resource, of: (objects: readonly KubeObject[]) => T) {
     this.#now = now;
@@ -37,7 +37,7 @@ export class AskedFor<T> {
   }
 
   /**
-   * What a cluster answers, or answered at most so many milliseconds ago. undefined: it refuses to say.
+   * Result of a cluster, at most `freshMs` old. undefined: the cluster refuses.
    * @throws KubeUnreachableError, AnswerTooLargeError
    */
   async in(key: string, client: Client, freshMs: number, signal: AbortSignal): Promise<T | undefined> {

@@ -1,14 +1,17 @@
-/** How long news of one cluster are collected before anything is decided. As Karpenter (batchIdleDuration, batchMaxDuration). */
+/**
+ * How long changes of a cluster are collected before a decision. Same as Karpenter's batchIdleDuration and
+ * batchMaxDuration.
+ */
 export interface BatchTimes {
-  /** Without further news, milliseconds. */
+  /** Without further changes, milliseconds. */
   readonly idleMs: number;
-  /** However many come, milliseconds. */
+  /** With continuous changes, milliseconds. */
   readonly mostMs: number;
 }
 
 export const BATCH: BatchTimes = { idleMs: 1_000, mostMs: 10_000 };
 
-/** News that wait for more of them: a hundred pods of one Deployment are one demand. */
+/** Batches of changes: a hundred pods of one Deployment are one demand. */
 export class Batches {
   readonly #times: BatchTimes;
   readonly #now: () => number;
@@ -20,7 +23,7 @@ export class Batches {
     this.#now = now;
   }
 
-  /** @returns whether it is the first of its batch. */
+  /** @returns whether it is the first of its batch */
   note(key: string): boolean {
     const now = this.#now();
     const open = this.#open.get(key);
@@ -29,7 +32,7 @@ export class Batches {
     return open === undefined;
   }
 
-  /** How long the batch of this key is still open, milliseconds; 0: it is over, and the next news begin another. */
+  /** Remaining time of the key's batch, milliseconds; 0: it is over, and the next change starts another. */
   take(key: string): number {
     const open = this.#open.get(key);
     if (!open) return 0;

@@ -32,29 +32,31 @@ import {
 } from '../../kube/resources.ts';
 import { byPool } from './nodes-seen.ts';
 
-/** What is known of a cluster besides nodes and pods. */
+/** Facts about a cluster besides nodes and pods. */
 export interface KnownFacts {
   readonly facts: ClusterFacts;
-  /** When it is worth looking again, milliseconds since the epoch: a pod that runs has a volume that is newer than this. Absent: never. */
+  /**
+   * Time of the next read, milliseconds since the epoch: a running pod has a volume newer than the facts. Absent: none.
+   */
   readonly againAt?: number;
-  /** What PodDisruptionBudgets allow, by BudgetsReader. Absent: nobody asked. */
+  /** Present PodDisruptionBudgets, by BudgetsReader. Absent: not needed. */
   readonly whyBlocked?: WhyBlocked | 'unknown';
-  /** Absent: they are not known. */
+  /** Absent: unknown. */
   readonly daemonSets?: readonly DaemonSet[];
-  /** By the name of the node. */
+  /** By node name. */
   readonly csiNodes: ReadonlyMap<string, CSINode>;
 }
 
 const NOTHING_KNOWN: KnownFacts = { facts: {}, csiNodes: new Map() };
 
-/** So old may be what is known of volumes: a claim is bound within seconds of its pod's being placed, and each look asks for all of them. */
+/** Cache time of volumes: a claim is bound within seconds after scheduling, and each read lists all. */
 const FRESH_MS = 10_000;
-/** The same where no pod waits: where volumes are that run does not change, and what is attached makes no difference to a pod for long. */
+/** Cache time when no pod waits: volumes of running pods do not move, and attachments matter little. */
 const FRESH_FOR_RUNNING_MS = 60_000;
 
 type Client = Pick<KubeClient, 'list'>;
 
-/** Pods on nodes of pools that have more nodes than their minimum: one of these nodes may go, and they with it. Pure. */
+/** Pods on nodes of pools above their minimum: such a node may be removed, and its pods moved. Pure. */
 export function podsThatMayMove(
   pools: readonly Pick<WorkerPool, 'name' | 'minimum'>[],
   nodes: readonly Node[],
@@ -70,8 +72,8 @@ export function podsThatMayMove(
 }
 
 /**
- * Volumes and namespaces of clusters, asked for only while they matter to a pod that waits or may have to move: nobody follows them, since
- * most clusters would be followed for nothing.
+ * Volumes and namespaces of clusters, read only while they matter to a pending or movable pod: watching them would be
+ * useless for most clusters.
  */
 export class FactsReader {
   readonly #now: () => number;
@@ -83,9 +85,9 @@ export class FactsReader {
   }
 
   /**
-   * What these pods make worth asking; where the cluster does not say, nothing is known, and they are not judged.
-   * @param pods those that wait, with or without others
-   * @param moving those that run and may have to move
+   * Reads what these pods need; if the cluster does not answer, facts are missing and the pods are not judged.
+   * @param pods pending pods, with or without others
+   * @param moving running pods that may have to move
    */
   async of(
     key: string,
@@ -130,7 +132,7 @@ export class FactsReader {
 const looksUpNamespaces = ({ affinity, antiAffinity }: FitPod): boolean =>
   [...affinity, ...antiAffinity].some(({ namespaceMatches }) => namespaceMatches !== undefined);
 
-/** Whether all claims of a pod that runs are known with their volumes: one that was asked for before it was bound is not. */
+/** Whether all claims of a running pod are known with their volumes: one read before binding is not. */
 const areVolumesKnown = ({ namespace, claims }: FitPod, facts: VolumeFacts | undefined): boolean =>
   claims.every(({ name }) => {
     const claim = facts?.claims.get(`${namespace}/${name}`);

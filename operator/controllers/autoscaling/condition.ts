@@ -6,17 +6,17 @@ import type { HeldNodes } from '../../burst/nodes/shrink.ts';
 import { say } from '../conditions.ts';
 import type { Seen } from './observe.ts';
 
-/** Condition of a WorkerCluster with pools that are Coppice's to size: whether pods that wait get nodes, and why not. */
+/** Condition of a WorkerCluster with pools that Coppice sizes: whether pending pods get nodes, and why not. */
 export const AUTOSCALED = 'Autoscaled';
 
-/** So many are told one by one. */
+/** Most entries that are listed individually. */
 const MOST_TOLD = 3;
 const MOST_CHARACTERS = 300;
 
 /**
- * What is said of the nodes of a cluster. Pure.
- * @param emptying names of nodes that are being emptied, and what they wait for
- * @param problems names of nodes that cannot be changed, and what the API server says
+ * Condition about a cluster's nodes. Pure.
+ * @param emptying names of draining nodes, with the reason to wait
+ * @param problems names of nodes that cannot be changed, with the API server's error
  */
 export function autoscaledCondition(
   { ignored, noShrinking, tooLarge }: Pick<Seen, 'ignored' | 'noShrinking' | 'tooLarge'>,
@@ -57,7 +57,7 @@ export function autoscaledCondition(
   return said(true, 'Settled', ['no pod is waiting for a node', ...rest]);
 }
 
-/** What a disruption budget keeps from going, for people. */
+/** Text about nodes that a disruption budget keeps. */
 export const heldBack = ({ pool, nodes, limit }: HeldNodes): string =>
   `pool ${pool} has ${countOf(nodes.length, 'unneeded node')}: ${limit.words} allows ${countOf(limit.nodes, 'node')} to be missing at once`;
 

@@ -19,23 +19,23 @@ import { attempted, lookAtNodes } from './look.ts';
 import { ClusterMemory } from './memory.ts';
 import { poolOf } from './nodes-seen.ts';
 
-/** What the autoscaler works with. */
+/** Dependencies of the autoscaler. */
 export interface AutoscalingDependencies extends GardenNodes {
   readonly capacity: Pick<DepletedOffers, 'known' | 'interrupted'>;
   readonly sizes: Pick<DecidedSizes, 'decide' | 'forget'>;
-  /** Has the WorkerCluster of this key looked at: there is something new to say of it. */
+  /** Requeues the WorkerCluster of this key after news. */
   tell(key: string): void;
 }
 
 export interface AutoscalingTimes extends BatchTimes {
-  /** How long a PodDisruptionBudget may keep a node from being emptied, milliseconds; then it is left alone for a while. */
+  /** How long a PodDisruptionBudget may block a drain, milliseconds; then the node rests. */
   readonly patienceMs: number;
 }
 
 /** Milliseconds. */
 const SOONEST_MS = 100;
 
-/** Decides how many nodes the pools have that are Coppice's to size, and empties those that go. */
+/** Decides the sizes of pools that Coppice sizes, and drains nodes to remove. */
 export class Autoscaler {
   readonly #deps: AutoscalingDependencies;
   readonly #times: AutoscalingTimes;
@@ -59,17 +59,17 @@ export class Autoscaler {
     );
   }
 
-  /** Something has changed in a cluster. @returns whether it is the first news of a batch: how long to wait then, milliseconds */
+  /** Records a change in a cluster. @returns delay until the decision if this starts a batch, milliseconds */
   noteChange(key: string): number | undefined {
     return this.#batches.note(key) ? this.#times.idleMs : undefined;
   }
 
-  /** What is said of the nodes of a cluster; undefined: nothing yet, what was said last holds. */
+  /** Condition about a cluster's nodes; undefined: none yet, keep the last one. */
   condition(key: string, uid: string): Said<'WorkerCluster'> | undefined {
     return this.#memory.get(key)?.uid === uid ? this.#told.get(key) : undefined;
   }
 
-  /** Nobody is to decide about the cluster any more, or it is gone. */
+  /** Forgets a cluster that is deleted or no longer autoscaled. */
   forget(key: string): void {
     this.#facts.forget(key);
     this.#budgets.forget(key);
@@ -78,7 +78,7 @@ export class Autoscaler {
     this.#told.delete(key);
   }
 
-  /** Looks at a cluster, decides, and takes the next step. Everything begins by looking: it does not matter where the last look ended. */
+  /** Observes a cluster, decides, and takes the next step, independently of where the last cycle ended. */
   async reconcile(key: string, signal: AbortSignal): Promise<{ requeueAfterMs: number } | undefined> {
     const left = this.#batches.take(key);
     if (left > 0) return { requeueAfterMs: left };
@@ -92,7 +92,7 @@ export class Autoscaler {
     const own = new Set(ownPools.map(({ name }) => name));
     await sizes.forget(key, uid, (pool) => own.has(pool), signal);
     const open = this.#deps.openClusters.get(key);
-    // Nobody else would have nodes take pods again that were being emptied when a pool was taken from us.
+    // Uncordon draining nodes of pools that are no longer ours: nobody else would.
     for (const node of open?.nodes.list() ?? [])
       if (!own.has(poolOf(node)) && !Number.isNaN(emptiedSince(node)))
         await attempted(endEmptying(open!.client, node, signal));
@@ -106,7 +106,7 @@ export class Autoscaler {
     const moving = podsThatMayMove(ownPools, open.nodes.list(), pods);
     const facts = await this.#facts.of(key, open.client, { pods, moving }, signal);
     const asked = await this.#ask(key, open, memory, signal);
-    // What a cloud takes away is bought again where nothing else takes the pods, here and elsewhere.
+    // Interrupted offers are bought again only as a last resort, in all clusters.
     const cluster = clusters.get(key);
     if (cluster) noteInterrupted(this.#deps, cluster, open.nodes.list());
     const world = gardenNodes(this.#deps, key, { ...facts, ...asked });
@@ -116,7 +116,7 @@ export class Autoscaler {
     return next === undefined ? undefined : { requeueAfterMs: Math.max(SOONEST_MS, next - +this.#deps.now()) };
   }
 
-  /** What matters of a cluster beside what its caches have. */
+  /** Reads facts that caches lack. */
   async #ask(key: string, { client, nodes, pods }: OpenCluster, memory: ClusterMemory, signal: AbortSignal) {
     const waits = pods.list().some(({ spec, metadata }) => !spec.nodeName && !metadata.deletionTimestamp);
     const freshMs = waits ? DAEMONSETS_FRESH_MS : DAEMONSETS_FRESH_AT_REST_MS;

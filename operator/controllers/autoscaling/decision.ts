@@ -4,35 +4,35 @@ import type { SizeChange } from '../../burst/nodes/model.ts';
 import type { DecidedSize } from '../../capacity/desired-sizes.ts';
 import type { PoolMemory } from '../../capacity/pool-memory.ts';
 
-/** What speaks for another size of a pool. */
+/** Reasons for a new size of a pool. */
 interface Grounds {
   readonly pool: Pick<DesiredPool, 'name' | 'count' | 'sizedBy'>;
-  /** What is stored; undefined: nothing. */
+  /** Stored size; undefined: none. */
   readonly known: DecidedSize | undefined;
-  /** What is to be bought, or not to be asked for any more. */
+  /** Growth, or surplus that is no longer requested. */
   readonly grown: SizeChange | undefined;
-  /** Nodes that its cloud is asked for still, though those that were to leave are gone: others took their place. Absent: none did. */
+  /** Present size in the cloud when named nodes left and others replaced them. Absent: none. */
   readonly replaced?: number | undefined;
-  /** Names of nodes that are empty and go. */
+  /** Names of empty nodes to remove. */
   readonly gone: readonly string[];
-  /** Names of nodes that are stored as leaving, and are there still. */
+  /** Names of nodes that are recorded as leaving and still exist. */
   readonly leaving: readonly string[];
-  /** Names of nodes that are stored as leaving, and that nobody takes away any more. */
+  /** Names of nodes that are recorded as leaving and will not be removed. */
   readonly spared: readonly string[];
-  /** What is known of its nodes now. */
+  /** Memory about its nodes. */
   readonly memory: PoolMemory;
 }
 
-/** What is to be stored of a pool, but for when it was decided. */
+/** Size of a pool to store, without the time of the decision. */
 interface PoolDecision {
   readonly size: Omit<DecidedSize, 'at'>;
-  /** Names of nodes that were to leave and may stay, since the pool grows. */
+  /** Names of leaving nodes that stay because the pool grows. */
   readonly revived: readonly string[];
 }
 
 /**
- * What is to be written down of a pool; undefined: nothing new. What a minimum, a maximum or a floor made of its size is written down, too:
- * when that ends, nodes go because nobody needs them, one by one, and not all at once by a deadline. Pure.
+ * Size to store for a pool; undefined: no change. Also stores sizes that result from minimum, maximum or floor: when
+ * these change, nodes leave one by one when unneeded, not all at once. Pure.
  */
 export function decisionOf({
   pool,
@@ -44,7 +44,7 @@ export function decisionOf({
   spared,
   memory,
 }: Grounds): PoolDecision | undefined {
-  // Who goes still and is not gone yet may as well stay.
+  // A node that has not left yet can stay.
   const revived = grown ? leaving.slice(0, Math.max(0, grown.count - pool.count)) : [];
   const left = [...leaving.filter((name) => !revived.includes(name)), ...gone];
   const count = grown?.count ?? (replaced ?? pool.count) - gone.length;

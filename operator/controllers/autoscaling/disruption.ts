@@ -4,20 +4,20 @@ import { type Disruption, limitsOf } from '../../burst/nodes/budgets.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
 import { isThere, isYoung } from './nodes-seen.ts';
 
-/** Which nodes are missing for other reasons than that they are being emptied. */
+/** Nodes that are disrupted for other reasons than draining. */
 interface Missing {
-  /** Names of nodes that are to go by what is stored, by pool. */
+  /** Names of leaving nodes, by pool. */
   readonly leaving: ReadonlyMap<string, readonly string[]>;
-  /** Names of nodes that a cloud takes away. */
+  /** Names of interrupted nodes. */
   readonly interrupted: Pick<ReadonlySet<string>, 'has'>;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
 /**
- * How many nodes of each pool may be missing at once, and are; pools are left out of which nobody says so. A node that is on its way up
- * counts neither as one that is there nor as one that is missing. Pure.
- * @returns also when a budget begins or ends to hold, milliseconds since the epoch
+ * Allowed and present disruption per pool with a budget. A starting node counts neither as existing nor as disrupted.
+ * Pure.
+ * @returns also the next change of a budget, milliseconds since the epoch
  */
 export function disruptionsOf(
   pools: readonly Pick<WorkerPool, 'name' | 'disruption'>[],

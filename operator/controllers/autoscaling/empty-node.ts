@@ -6,17 +6,17 @@ import { EMPTY } from '../empty-mark.ts';
 
 type Client = Pick<KubeClient, 'mergePatch' | 'evict'>;
 
-/** Nothing new goes there. The annotation outlives the operator, which goes on where it was. */
+/** Cordons a node. The annotation survives restarts of the operator. */
 export async function beginEmptying(client: Client, node: Node, now: Date, signal: AbortSignal): Promise<void> {
   await mark(client, node, { annotations: { [ANNOTATIONS.emptiedSince]: now.toISOString() } }, true, signal);
 }
 
-/** The node takes pods again. */
+/** Uncordons the node. */
 export async function endEmptying(client: Client, node: Node, signal: AbortSignal): Promise<void> {
   await mark(client, node, { annotations: { [ANNOTATIONS.emptiedSince]: null } }, null, signal);
 }
 
-/** Whoever takes machines away takes this one first. */
+/** Marks an empty node, so that it is removed first. */
 export async function markEmpty(client: Client, node: Node, signal: AbortSignal): Promise<void> {
   const since = node.metadata.annotations?.[ANNOTATIONS.emptiedSince] ?? '';
   if (since.endsWith(EMPTY)) return;
@@ -30,32 +30,32 @@ const mark = (
   unschedulable: true | null,
   signal: AbortSignal,
 ): Promise<unknown> =>
-  // The UID keeps a late write from landing on another machine of the same name.
+  // The UID protects another machine of the same name from a late write.
   client.mergePatch(NODES, name, undefined, { metadata: { uid, ...metadata }, spec: { unschedulable } }, { signal });
 
-/** What became of the pods of a node. */
+/** Progress of a drain. */
 export interface Emptied {
-  /** Pods that are there still. */
+  /** Remaining pods. */
   readonly left: readonly Pod[];
-  /** Which pod is not evicted and why, in the API server's words; undefined: all were. */
+  /** First blocked pod with the API server's reason; undefined: none. */
   readonly blocked: string | undefined;
 }
 
-/** How long one look asks for evictions, milliseconds: what it decides else must not wait for a webhook that hangs. */
+/** Longest time for evictions per cycle, milliseconds: a hanging webhook must not delay other decisions. */
 const EVICTIONS_MS = 10_000;
 
-/** Evictions of one look. */
+/** Evictions of a cycle. */
 export interface EvictionTurn {
   readonly signal: AbortSignal;
-  /** No eviction is asked for after that, milliseconds since the epoch. */
+  /** End of evictions, milliseconds since the epoch. */
   readonly until: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** UIDs of pods of which an eviction was not answered. They are asked last: others must not wait for them at each look. */
+  /** UIDs of pods whose eviction got no answer. They come last, so that others do not wait for them in each cycle. */
   readonly unanswered: Set<string>;
 }
 
-/** Begins the evictions of a look. @param now milliseconds since the epoch */
+/** Starts the evictions of a cycle. @param now milliseconds since the epoch */
 export const evictionTurn = (unanswered: Set<string>, now: () => number, signal: AbortSignal): EvictionTurn => ({
   signal,
   until: now() + EVICTIONS_MS,
@@ -63,10 +63,7 @@ export const evictionTurn = (unanswered: Set<string>, now: () => number, signal:
   unanswered,
 });
 
-/**
- * Asks pods that must leave to do so, each once, until one is not answered or the turn is over. None is ever deleted: who may not be evicted
- * stays.
- */
+/** Evicts each pod once, until one gets no answer or the time is over. Never deletes pods. */
 export async function evictAll(client: Client, pods: readonly Pod[], turn: EvictionTurn): Promise<Emptied> {
   const { signal, until, now, unanswered } = turn;
   const left = pods.filter(isMovable);
@@ -85,6 +82,6 @@ export async function evictAll(client: Client, pods: readonly Pod[], turn: Evict
   return { left, blocked };
 }
 
-/** Since when a node is being emptied. */
+/** Start of a node's drain. */
 export const emptiedSince = ({ metadata }: Node): number =>
   Date.parse((metadata.annotations?.[ANNOTATIONS.emptiedSince] ?? '').replace(EMPTY, ''));

@@ -41,28 +41,28 @@ import { isOpenToDecisions, NOMINATION_MS } from './observe.ts';
 import { devicesOf, machinesOf, offerOf } from './offers.ts';
 import type { NodesActs, NodesSight, NodesWorld } from './world.ts';
 
-/** What is looked at in a garden. */
+/** Dependencies for observing a garden. */
 interface ObserveDependencies extends ClaimantDependencies {
   readonly openClusters: Pick<OpenClusters, 'get'>;
   readonly quotas: Pick<Informer<Quota>, 'byIndex'>;
   readonly capacity: Pick<DepletedOffers, 'known'>;
   readonly decided: NonNullable<ClaimantDependencies['decided']>;
   provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
-  /** What is known of a cluster of a cloud's own service with this UID; undefined: nothing. */
+  /** Facts about a managed cluster with this UID; undefined: none. */
   managed(key: string, uid: string | undefined): Pick<ManagedFacts, 'pools' | 'removing' | 'doomed'> | undefined;
   now(): Date;
 }
 
-/** What is looked at, and how it is changed. */
+/** Dependencies for observing and changing a garden's nodes. */
 export interface GardenNodes extends ObserveDependencies {
   readonly sizes: Pick<DecidedSizes, 'decide'>;
   readonly recordEvent: RecordEvent;
 }
 
-/** How many times a decision holds a pod against a node, at most: about two seconds of work. */
+/** Work limit of a decision, in checks of a pod against a node: about two seconds. */
 const MOST_QUESTIONS = 5_000_000;
 
-/** Nodes of a cluster of a garden, by its caches, for one look; undefined: nothing is decided about them now. */
+/** A cluster's nodes from caches for one cycle; undefined: no decision now. */
 export function gardenNodes(deps: GardenNodes, key: string, known: KnownFacts): NodesWorld | undefined {
   const subject = subjectOf(deps, key);
   return subject && { ...sightOf(deps, subject, known), ...actsOf(deps, subject, key) };
@@ -128,7 +128,7 @@ const actsOf = (deps: GardenNodes, { cluster, open: { client } }: Subject, key: 
   recordEvent: (type, reason, message) => deps.recordEvent(cluster, type, reason, message),
 });
 
-/** What a node of a pool that is on its way up will have. */
+/** Expected properties of a starting node. */
 function comingNode(
   node: Node,
   own: readonly DesiredPool[],
@@ -144,7 +144,7 @@ function comingNode(
   };
 }
 
-/** A cluster whose nodes may be decided about now, and what is known of it beside its nodes and pods. */
+/** A cluster that is open to decisions, with its facts. */
 function subjectOf(deps: ObserveDependencies, key: string) {
   const known = deps.clusters.get(key);
   const there = known && whereItIs(known, deps.profiles);
@@ -167,7 +167,7 @@ function subjectOf(deps: ObserveDependencies, key: string) {
   };
 }
 
-/** By name. Whose machine was ended is a node for a while still, and no pod is to come back there. */
+/** Nodes by name. Excludes those whose machine was ended: the Node exists for a while, and no pod must move there. */
 const nodesOf = (
   { nodes }: OpenCluster,
   facts: Pick<ManagedFacts, 'doomed'> | undefined,
@@ -178,11 +178,11 @@ const nodesOf = (
     nodes
       .list()
       .filter(({ metadata: { uid } }) => uid === undefined || !facts?.doomed?.includes(uid))
-      // An agent that has not taken its taint away by then does not: the node is no room.
+      // An agent that has not removed its taint by then will not: the node is no room.
       .map((node) => [node.metadata.name, isYoung(node, now) ? withoutStartupTaints(node, pools) : node]),
   );
 
-/** Whether a pod may still come to the node that the scheduler has nominated for it. */
+/** Whether a nominated node may still take its pod. */
 const nominationsOn =
   (nodes: ReadonlyMap<string, Node>, memory: Pick<ClusterMemory, 'nominatedMs'>, now: Date) =>
   ({ metadata, status }: Pod): boolean => {
@@ -192,11 +192,11 @@ const nominationsOn =
     return isThereStill && memory.nominatedMs(metadata.uid ?? '', name, +now) < NOMINATION_MS;
   };
 
-/** Whether the nodes are machines of the cluster's own Shoot. */
+/** Whether the Shoot belongs to this WorkerCluster. */
 const isMadeOf = (shoot: Shoot | undefined, { metadata }: WorkerCluster): boolean =>
   shoot?.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid) === true;
 
-/** Why named nodes cannot be taken away; undefined: they can. */
+/** Why named nodes cannot be removed; undefined: they can. */
 function whyNoShrinking(
   isManaged: boolean,
   provider: Provider | undefined,

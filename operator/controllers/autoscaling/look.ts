@@ -16,32 +16,32 @@ import type { ClusterMemory } from './memory.ts';
 import { digestOfPool, observe, type Seen } from './observe.ts';
 import type { NodesWorld } from './world.ts';
 
-/** How often an eviction that was refused is asked for again, and a node looked at whose pods end. */
+/** Interval of retrying blocked evictions, and of checking draining nodes. */
 const EVICTION_RETRY_MS = 5_000;
 
-/** How often a node is tried again that could not be changed. */
+/** Interval of retrying a node that could not be changed. */
 const PROBLEM_RETRY_MS = 30_000;
 
-/** What was sold out, or was refused by a quota, is tried again after this long: nobody tells when it may be had. */
+/** Interval of retrying sold-out offers and quota refusals, which cause no event. */
 const OFFER_RETRY_MS = 30_000;
 
-/** What a look at the nodes of a cluster has come to. */
+/** Result of a cycle for a cluster's nodes. */
 interface NodesLooked {
   readonly seen: Seen;
   readonly plan: NodesPlan;
-  /** Names of nodes that are being emptied, and what they wait for. */
+  /** Names of draining nodes with the reason to wait. */
   readonly waits: ReadonlyMap<string, string>;
-  /** Names of nodes that could not be changed, and what the API server says. */
+  /** Names of nodes that could not be changed, with the API server's error. */
   readonly problems: ReadonlyMap<string, string>;
-  /** When to look again though nothing happens, milliseconds since the epoch. Absent: nothing changes by itself. */
+  /** Next cycle without a change, milliseconds since the epoch. Absent: none. */
   readonly next?: number;
 }
 
 /**
- * Looks at the nodes of a cluster, decides, and takes the next step: in a garden, and in a rehearsal. Everything begins by looking: it does not
- * matter where the last look ended.
- * @param patienceMs how long a PodDisruptionBudget may keep a node from being emptied, milliseconds; then it is left alone for a while
- * @throws as the world's acts do
+ * Observes a cluster's nodes, decides, and takes the next step, in a garden or a rehearsal, independently of where the
+ * last cycle ended.
+ * @param patienceMs how long a PodDisruptionBudget may block a drain, milliseconds; then the node rests
+ * @throws errors of the world's acts
  */
 export async function lookAtNodes(
   world: NodesWorld,
@@ -62,7 +62,7 @@ class NodesLook {
   readonly #signal: AbortSignal;
   readonly #seen: Seen;
   readonly #plan: NodesPlan;
-  /** When this look began, milliseconds since the epoch. */
+  /** Start of this cycle, milliseconds since the epoch. */
   readonly #begunAt: number;
   readonly #waits = new Map<string, string>();
   readonly #problems = new Map<string, string>();
@@ -90,7 +90,7 @@ class NodesLook {
     const turn = this.#evictionTurn();
     const empty = await this.#goOnEmptying(turn);
     await this.#keepEmpty(turn);
-    // A turn of their own: these nodes end within minutes, whatever the pods of others do.
+    // A separate time limit: interrupted nodes end within minutes, whatever other drains do.
     await this.#leaveInterrupted(this.#evictionTurn());
     await this.#decide(empty);
     for (const { node, why } of begin)
@@ -119,7 +119,7 @@ class NodesLook {
     return evictionTurn(this.#memory.unanswered, () => this.#now(), this.#signal);
   }
 
-  /** Nodes that were being emptied and are needed, or that nobody takes away: pods may go there again. */
+  /** Uncordons draining nodes that are needed, or that nobody will remove. */
   async #letStay(): Promise<void> {
     const { growth, shrinkage } = this.#plan;
     const stay = new Map<string, string>([
@@ -133,10 +133,7 @@ class NodesLook {
     }
   }
 
-  /**
-   * Nodes that a cloud is asked to end, until they are gone: somebody may let pods go there again, and nobody drains them later. None is ended
-   * with pods on it.
-   */
+  /** Keeps nodes cordoned that a cloud was asked to end: no later drain exists, and none must end with pods. */
   async #keepEmpty(turn: EvictionTurn): Promise<void> {
     const { isManaged, leaving, podsOn } = this.#seen;
     if (!isManaged) return;
@@ -150,7 +147,10 @@ class NodesLook {
     }
   }
 
-  /** The machine ends by itself, and whoever made it makes another: all that can be done is to have pods leave in time. */
+  /**
+   * Drains interrupted nodes: the machine ends by itself and is replaced by its maker, so the pods only need to leave
+   * in time.
+   */
   async #leaveInterrupted(turn: EvictionTurn): Promise<void> {
     const { interrupted, podsOn } = this.#seen;
     for (const [name, why] of interrupted) {
@@ -165,7 +165,7 @@ class NodesLook {
     }
   }
 
-  /** @returns nodes on which nothing is left that must leave, with their pools */
+  /** @returns fully drained nodes with their pools */
   async #goOnEmptying(turn: EvictionTurn): Promise<{ pool: string; node: Node }[]> {
     const { growth, shrinkage } = this.#plan;
     const { view, podsOn } = this.#seen;
@@ -175,7 +175,7 @@ class NodesLook {
       if (!isEmptying || kept.has(name) || !view.mayTakeNodes) continue;
       const node = this.#node(name);
       const pods = podsOn.get(name) ?? [];
-      // Others would leave in vain a node that one of them keeps.
+      // Evictions are in vain while one pod keeps the node.
       const held =
         typeof view.whyBlocked === 'function' ? whyNotEvicted(pods.filter(isMovable), view.whyBlocked) : undefined;
       const { left, blocked } =
@@ -200,17 +200,17 @@ class NodesLook {
     return empty;
   }
 
-  /** Writes down what pools are to have: what is bought, and without what is empty. */
+  /** Stores pool sizes: with bought nodes, without empty ones. */
   async #decide(empty: readonly { pool: string; node: Node }[]): Promise<void> {
     const { pools, view, decided, replaced, leaving, spared } = this.#seen;
     for (const pool of pools) {
       const { present, count: counted } = view.pools.find(({ name }) => name === pool.name)!;
       const grown = this.#plan.growth.sizes.find((change) => change.pool === pool.name);
-      // What was ordered would be taken instead of what is empty.
+      // Otherwise the ordered machine would be removed instead of the empty one.
       const isWhole = present >= counted;
       const gone: Node[] = [];
       if (!grown && isWhole)
-        // One that is not marked is not the one that would go.
+        // An unmarked node is not the one that would be removed.
         for (const one of empty) if (one.pool === pool.name && (await this.#isMarked(one.node))) gone.push(one.node);
       const known = decided.get(pool.name);
       const decision = decisionOf({
@@ -236,32 +236,32 @@ class NodesLook {
     }
   }
 
-  /** What is to be kept of a pool with what is bought now. */
+  /** Memory of a pool to store, with the present purchase. */
   #memoryOf(pool: DesiredPool, grown: SizeChange | undefined): PoolMemory {
     const memory = this.#seen.memories.get(pool.name) ?? {};
     return grown?.pods ? noteBoughtFor(memory, digestOfPool(pool), grown.pods, this.#world.now()) : memory;
   }
 
-  /** Marks a node that goes. @returns false: it is gone already, or it cannot be changed, which `problems` then says */
+  /** Marks a node to be removed. @returns false: already gone, or not changeable (see `problems`) */
   #isMarked(node: Node): Promise<boolean> {
     return this.#isDone(this.#world.markEmpty(node, this.#signal), node.metadata.name);
   }
 
-  /** Of each pool once, when a budget begins to hold nodes back: the condition has how many there are. */
+  /** One Event per pool when a budget begins to keep nodes; the condition has the number. */
   #tellHeld(): void {
     const { held } = this.#plan.shrinkage;
     for (const pool of new Set(this.#memory.heldBack(held.map((one) => one.pool))))
       this.#world.recordEvent('Normal', 'NodesHeldBack', heldBack(held.find((one) => one.pool === pool)!));
   }
 
-  /** Whether a node was changed; `problems` says why not. */
+  /** Whether the change succeeded; otherwise `problems` has the reason. */
   async #isDone(done: Promise<void>, node: string): Promise<boolean> {
     const problem = await attempted(done);
     if (problem) this.#problems.set(node, problem);
     return problem === undefined;
   }
 
-  /** When to look again though nothing happens; Infinity: never. */
+  /** Next cycle without a change; Infinity: none. */
   #nextAfter(): number {
     const now = this.#begunAt;
     const { view, changesAt } = this.#seen;
@@ -272,7 +272,7 @@ class NodesLook {
       ...(this.#waits.size > 0 ? [now + EVICTION_RETRY_MS] : []),
       ...(this.#problems.size > 0 ? [now + PROBLEM_RETRY_MS] : []),
       ...view.nodes.flatMap(({ name }) => this.#memory.leftAlone(name, now)?.until ?? []),
-      // A purchase that does not come is no supply any more.
+      // An overdue purchase is no supply any more.
       ...view.pools.flatMap(({ name, decidedAt }) =>
         growth.ordered.has(name) && decidedAt !== undefined ? [decidedAt + PROVISION_MS + 1] : [],
       ),
@@ -284,9 +284,9 @@ class NodesLook {
 }
 
 /**
- * Waits for a change of one node. Whatever the API server answers concerns that node, and the others go on.
- * @returns undefined: it is changed; else what the API server says, for people; empty where the node is gone or was changed meanwhile: the
- * cache brings what became of it
+ * Awaits a change of one node; an error concerns that node alone.
+ * @returns undefined: changed; else the API server's error for people; empty when the node is gone or was changed
+ * meanwhile, which the cache will show
  */
 export async function attempted(done: Promise<void>): Promise<string | undefined> {
   try {

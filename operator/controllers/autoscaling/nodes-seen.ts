@@ -15,19 +15,19 @@ import { hasEnded } from '../../kube/pods.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
 import type { ClusterMemory } from './memory.ts';
 
-/** Which nodes of pools are on their way out by what is stored. */
+/** Nodes of pools that are recorded as leaving. */
 export interface Leaving {
-  /** Nodes that are to go, by pool. */
+  /** Nodes to remove, by pool. */
   readonly leaving: ReadonlyMap<string, readonly string[]>;
-  /** Nodes that were to go, and that nobody takes away any more. */
+  /** Leaving nodes that nobody will remove. */
   readonly spared: readonly string[];
 }
 
-/** The pool of the spec that a node is of; empty: none. */
+/** Pool of a node in the spec; empty: none. */
 export const poolOf = ({ metadata: { labels } }: Node): string =>
   labels?.[LABELS.alternativeOf] ?? labels?.[LABELS.pool] ?? '';
 
-/** Nodes by the pool of the spec that they are of. */
+/** Nodes by pool of the spec. */
 export function byPool(nodes: Iterable<Node>): Map<string, Node[]> {
   const found = new Map<string, Node[]>();
   for (const node of nodes) {
@@ -39,10 +39,10 @@ export function byPool(nodes: Iterable<Node>): Map<string, Node[]> {
   return found;
 }
 
-/** Whether a node is not on its way out. */
+/** Whether a node is not being deleted. */
 export const isThere = ({ metadata }: Node): boolean => metadata.deletionTimestamp === undefined;
 
-/** Nodes that a cloud takes away within minutes, and by what it says so. Pure. */
+/** Interrupted nodes with the announcing taint or condition. Pure. */
 export const interruptedOf = (nodes: Iterable<Node>): Map<string, string> =>
   new Map(
     [...nodes].flatMap((node): [string, string][] => {
@@ -51,11 +51,14 @@ export const interruptedOf = (nodes: Iterable<Node>): Map<string, string> =>
     }),
   );
 
-/** When nodes count as they are: until then they count as they will be (asReady), Ready ones too, which may lack devices. Pure. */
+/**
+ * When young nodes count as they are: until then they count as expected (asReady), because devices may appear later
+ * than Ready. Pure.
+ */
 export const startsEnd = (nodes: readonly Node[], now: Date): number[] =>
   nodes.map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '') + PROVISION_MS).filter((at) => at > +now);
 
-/** Pods that have not ended, by their nodes. */
+/** Running pods by node. */
 export function byNode(pods: readonly Pod[]): Map<string, Pod[]> {
   const found = new Map<string, Pod[]>();
   for (const pod of pods) {
@@ -69,8 +72,8 @@ export function byNode(pods: readonly Pod[]): Map<string, Pod[]> {
 }
 
 /**
- * Which nodes are on their way out by what is stored. Where the pool has been made larger since, or others were taken in their place,
- * nobody takes them away: they are spared.
+ * Recorded leaving nodes. If the pool has grown since, or others were taken instead, nobody will remove them: they are
+ * spared.
  */
 export function whoLeaves(
   own: readonly DesiredPool[],
@@ -94,33 +97,33 @@ export function whoLeaves(
   return { leaving, spared };
 }
 
-/** Taints that a node loses by itself once it is up. */
+/** Taints that a starting node loses. */
 const STARTUP = [
   'node.kubernetes.io/not-ready',
   'node.cloudprovider.kubernetes.io/uninitialized',
   'node.kubernetes.io/network-unavailable',
 ];
-/** Whether a node may still be on its way up. */
+/** Whether a node may still be starting. */
 export const isYoung = ({ metadata }: Node, now: number): boolean =>
   now - Date.parse(metadata.creationTimestamp ?? '') < PROVISION_MS;
 
-/** What a node will have once all that runs on it is up. */
+/** Expected properties of a starting node. */
 export interface ComingNode {
-  /** Labels that it will have once it is Ready. */
+  /** Labels when Ready. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** Keys of taints that an agent takes away once it is ready there. */
+  /** Keys of taints that agents remove. */
   readonly startupTaints?: readonly string[] | undefined;
-  /** Devices of its machine type: their plugin starts after the node is Ready. */
+  /** Devices of its machine type: their plugin starts after Ready. */
   readonly devices?: ReadonlyMap<string, number> | undefined;
 }
 
-/** A node that has just come counts as it will be: another one would be bought for its pods otherwise. */
+/** A new node counts as expected when ready; otherwise another one would be bought for its pods. */
 export function asReady(node: Node, now: number, coming: ComingNode = {}): Node {
   const isNew = isYoung(node, now);
   const isReady = conditionIsTrue(node, 'Ready');
   const { taints, unschedulable } = node.spec;
   const lasting = taints?.filter(({ key }) => {
-    // The cordon is gone: the node controller takes this taint away a moment later.
+    // Uncordoned: the node controller removes the taint a moment later.
     if (key === UNSCHEDULABLE.key) return unschedulable;
     if (coming.startupTaints?.includes(key)) return !isNew;
     const isOfStart = STARTUP.includes(key) || STARTUP_PREFIXES.some((prefix) => key.startsWith(prefix));
@@ -148,7 +151,7 @@ function completed(node: Node, labels: Readonly<Record<string, string>>, devices
   };
 }
 
-/** A DaemonSet as its pod would be on a node to come. */
+/** A DaemonSet with its expected pod on a future node. */
 export interface Daemon {
   /** `namespace/name` */
   readonly name: string;
@@ -156,8 +159,8 @@ export interface Daemon {
 }
 
 /**
- * The DaemonSets of a cluster, by one of their pods each, and by the objects, of which one that is new has no pod yet.
- * @param sets absent: they are not known
+ * DaemonSets of a cluster, from one of their pods each and from the objects, because a new one has no pod yet.
+ * @param sets absent: unknown
  */
 export function daemonSetsOf(pods: readonly Pod[], sets: readonly DaemonSet[] = []): Daemon[] {
   const live = new Map<string, { name: string; pod: Pod }>();
@@ -171,18 +174,18 @@ export function daemonSetsOf(pods: readonly Pod[], sets: readonly DaemonSet[] = 
   return [...known, ...others];
 }
 
-/** The same, where the objects are not known. */
+/** Like daemonSetsOf, without the objects. */
 export const daemonsOf = (pods: readonly Pod[]): FitPod[] => daemonSetsOf(pods).map(({ pod }) => pod);
 
-/** A part of a pool as it was asked for last. */
+/** A part of a pool as last requested. */
 export interface PoolAsked {
   readonly name: string;
-  /** The pool of the spec. */
+  /** Pool of the spec. */
   readonly pool: string;
   readonly nodes: number;
 }
 
-/** The parts of pools, of machines of a Shoot and of a cloud's own service. */
+/** Parts of pools, from a Shoot or a managed service. */
 export const partsAsked = (
   shoot: Shoot | undefined,
   managed: readonly Pick<CloudPool, 'name' | 'labels' | 'desired'>[] = [],
@@ -197,13 +200,16 @@ export const partsAsked = (
 
 interface NodesSeen extends Pick<Leaving, 'leaving'> {
   readonly podsOn: ReadonlyMap<string, readonly Pod[]>;
-  /** What pools were divided into when they were asked for last, in the order of choice. */
+  /** Last requested parts of pools, by preference. */
   readonly parts: readonly PoolAsked[];
   readonly memory: ClusterMemory;
   readonly now: number;
 }
 
-/** Nodes of pools that are Coppice's to size, without those that leave by what is stored; and why each stays. Pure but for `memory`. */
+/**
+ * Nodes of pools that Coppice sizes, without leaving ones, with the reason why each must stay. Pure except for
+ * `memory`.
+ */
 export function nodeViews(
   own: readonly DesiredPool[],
   views: readonly PoolView[],
@@ -212,7 +218,7 @@ export function nodeViews(
 ): NodeView[] {
   return own.flatMap(({ name: pool }, index) => {
     const view = views[index]!;
-    // Of a pool that is divided, the part that was chosen last shrinks first.
+    // In a divided pool the least preferred part shrinks first.
     const parts = asked.filter((part) => part.nodes > 0 && part.pool === pool);
     return (ofPool.get(pool) ?? []).flatMap((node): NodeView[] => {
       const { name, labels, annotations } = node.metadata;

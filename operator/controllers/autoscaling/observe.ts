@@ -35,7 +35,7 @@ import {
 } from './nodes-seen.ts';
 import type { NodesSight } from './world.ts';
 
-/** What was seen of a cluster whose nodes are Coppice's to decide about. */
+/** Observation of an autoscaled cluster. */
 export interface Seen extends Leaving {
   readonly cluster: WorkerCluster;
   readonly pools: readonly DesiredPool[];
@@ -44,38 +44,35 @@ export interface Seen extends Leaving {
   readonly ignored: readonly Ignored[];
   readonly nodes: ReadonlyMap<string, Node>;
   readonly podsOn: ReadonlyMap<string, readonly Pod[]>;
-  /** Nodes that a cloud takes away within minutes, and by what it says so. */
+  /** Interrupted nodes with the announcing taint or condition. */
   readonly interrupted: ReadonlyMap<string, string>;
-  /** DaemonSets that are larger than the nodes of pools that they are meant for: in words. */
+  /** Texts about DaemonSets that do not fit on nodes of pools that they target. */
   readonly tooLarge: readonly string[];
-  /** What is known of the nodes of each pool after this look. */
+  /** Memory about each pool after this cycle. */
   readonly memories: ReadonlyMap<string, PoolMemory>;
-  /** When something of this is seen otherwise though nothing happens, milliseconds since the epoch. */
+  /** Changes of this observation by time alone, milliseconds since the epoch. */
   readonly changesAt: readonly number[];
-  /**
-   * Nodes that pools of a cloud's own service are asked for, where named ones were to leave and are gone though nobody has removed them:
-   * the cloud has made others in their place.
-   */
+  /** Present sizes of managed pools whose leaving nodes are gone without removal: the cloud has replaced them. */
   readonly replaced: ReadonlyMap<string, number>;
-  /** Whether who takes named nodes away relies on their being empty: a cloud that is asked to end one drains nothing. */
+  /** Whether nodes must be empty before removal: a cloud does not drain. */
   readonly isManaged: boolean;
-  /** Why nodes cannot be taken away here at all; absent: they can. */
+  /** Why nodes cannot be removed here; absent: they can. */
   readonly noShrinking?: string;
 }
 
-/** A nomination that is older holds up nobody: Kubernetes keeps those to nodes that will never take the pod. */
+/** Longest relevant nomination: Kubernetes keeps nominations of nodes that will never take the pod. */
 export const NOMINATION_MS = 2 * 60_000;
-/** How long nobody must have needed a node before it goes, where its pool does not say. */
+/** Default time that a node must be unneeded before removal. */
 const SCALE_IN_AFTER_MS = 10 * 60_000;
 
-/** How long a node of a pool that Coppice sizes stays when nobody needs it. Absent: the pool says nothing. */
+/** How long an unneeded node of a pool stays. Without a setting the default. */
 export const scaleInAfterMs = (pool?: Pick<WorkerPool, 'scaleInAfter'>): number =>
   parseDuration(pool?.scaleInAfter ?? '') ?? SCALE_IN_AFTER_MS;
 
-/** Whether some pool of the cluster is Coppice's to size. */
+/** Whether Coppice sizes any pool of the cluster. */
 export const isAutoscaled = ({ spec }: WorkerCluster): boolean => (spec.pools ?? []).some(isCoppices);
 
-/** What a decision about the nodes of a cluster rests on. Pure but for `memory`. */
+/** Inputs of a decision about a cluster's nodes. Pure except for `memory`. */
 export function observe(world: NodesSight, memory: ClusterMemory): Seen {
   const { cluster, profile, decided, nodes, podsOn, parts, daemons, isManaged, noShrinking, whyBlocked } = world;
   const stored: ReadonlyMap<string, DecidedSize> = decided === 'none' ? new Map() : decided;
@@ -165,7 +162,7 @@ export function observe(world: NodesSight, memory: ClusterMemory): Seen {
   };
 }
 
-/** A node on which a DaemonSet has no room is bought where nothing else takes the pods. */
+/** An offer too small for a DaemonSet becomes a last resort. */
 const lastIfTooSmall = <T extends Pick<PoolView, 'offer'>>(sold: T, daemons: readonly Daemon[]): T =>
   sold.offer && daemons.some(({ pod }) => whyTooLarge(pod, sold.offer!.template) !== undefined)
     ? { ...sold, offer: { ...sold.offer, isLast: true } }
@@ -179,7 +176,7 @@ const tooLargeFor = (pools: readonly PoolView[], daemons: readonly Daemon[]): st
     }),
   );
 
-/** What identifies a pool for purchases: not how many nodes it may have. */
+/** Nodes by which purchases are judged. */
 export const digestOfPool = ({ machineType, alternatives, labels, taints, zones, spot, gpu }: DesiredPool): string =>
   digestOf([machineType, alternatives, labels, taints, zones, spot, gpu]);
 
@@ -196,13 +193,13 @@ const learnedOf = (
     taintKeys: [...pool.taints, ...(pool.startupTaints ?? [])].map(({ key }) => key),
   };
   const ready = nodes.filter((node) => isThere(node) && isReady(node));
-  // Nodes of another pool may be others.
+  // A changed pool may have different nodes.
   const known = before.pool === undefined || before.pool === digest ? before.types : undefined;
   const types = learnNodes(known, gives, ready, (node) => isNew.has(node));
   return { ...before, ...(types && { types }) };
 };
 
-/** Nodes that could take pods, as what was bought is judged by them. */
+/** Identity of a pool for purchases, without its size. */
 const cameNodes = (nodes: readonly Node[], podsOn: ReadonlyMap<string, readonly Pod[]>): CameNode[] =>
   nodes
     .filter((node) => isReady(node) && node.metadata.annotations?.[ANNOTATIONS.emptiedSince] === undefined)
@@ -223,7 +220,7 @@ const isReady = (node: Node): boolean => conditionIsTrue(node, 'Ready');
 /** Whether sizes of its pools may be decided now. */
 export function isOpenToDecisions({ metadata, status, ...cluster }: WorkerCluster): boolean {
   const is = (type: string) => findCondition(status?.conditions, type)?.status;
-  // Who waits for a quota may need less by now: only what else is refused says that nothing of it is acted on.
+  // Waiting for a quota does not block decisions, since the cluster may need less by now; other refusals do.
   const accepted = findCondition(status?.conditions, 'SpecAccepted');
   return (
     !metadata.deletionTimestamp &&
@@ -232,8 +229,8 @@ export function isOpenToDecisions({ metadata, status, ...cluster }: WorkerCluste
     (accepted?.status !== 'False' || accepted.reason === OVER_QUOTA) &&
     is('APIServerAvailable') !== 'False' &&
     status?.hibernation?.asleep !== true &&
-    // What the status says of an older spec would have nodes bought for a cluster on its way to sleep.
-    // What was seen of it tells whether it sleeps; only what nobody has seen yet counts as said.
+    // An outdated status must not buy nodes for a cluster that goes to sleep. Observed facts override it; only an
+    // unobserved change counts as stated.
     (cluster.spec.hibernation?.enabled !== true ||
       status?.hibernation?.enabled === true ||
       status?.hibernation?.order !== undefined)
@@ -256,7 +253,7 @@ function replacedIn(
   );
 }
 
-/** Sizes as if these were stored. */
+/** Sizes as if stored. */
 const withCounts = (decided: ReadonlyMap<string, DecidedSize>, sizes: ReadonlyMap<string, number>) =>
   new Map<string, DecidedSize>([
     ...decided,

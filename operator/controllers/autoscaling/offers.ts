@@ -17,27 +17,27 @@ import { machinePrice } from '../../cost/price.ts';
 import type { Node } from '../../kube/resources.ts';
 
 const REGION = 'topology.kubernetes.io/region';
-/** Pods on a node where the machine type does not say: kubelet's own default. */
+/** Pods per node when the machine type does not say: kubelet's default. */
 const DEFAULT_PODS = 110;
 
-/** What has no price is bought last. */
+/** Price of unpriced offers, which are bought last. */
 const UNPRICED = Number.MAX_SAFE_INTEGER / 1e6;
 
-/** What offers of a cluster rest on. */
+/** Inputs of a cluster's offers. */
 export interface OfferView {
   readonly cluster: WorkerCluster;
   readonly profile: CloudProfile;
-  /** Who decides what the kubelet of a new node keeps. */
+  /** Formula for kubelet's reserved resources. */
   readonly reserve: Reserve;
-  /** Whether machines are containers of the seed, which have all that their type says and no zones. */
+  /** Whether machines are pods of the seed, without zones and with the full nominal size. */
   readonly isOfSeed: boolean;
   readonly capacity: KnownCapacity;
   readonly now: Date;
 }
 
 /**
- * What the next node of a pool would be, and what it would cost in an hour (millionths); or why there is none. Pure.
- * @param models what learnNodes() knows; absent: nothing
+ * Expected next node of a pool with its price per hour (millionths); or why there is none. Pure.
+ * @param models from learnNodes(); absent: none
  */
 export function offerOf(
   { cluster, profile, reserve, isOfSeed, capacity, now }: OfferView,
@@ -73,27 +73,27 @@ export function offerOf(
     labels: {
       ...(known?.labels ?? given),
       ...pool.labels,
-      // In which of several zones it comes to be is not known: a pod that asks for one of them is not promised it.
+      // With several zones the zone is unknown: no pod is promised one of them.
       ...(isZoned && zone !== undefined && others.length === 0 && { [ZONE]: zone }),
     },
     taints: [...pool.taints, ...(known?.taints ?? [])],
     allocatable: sibling
       ? { ...allocatableOf(sibling.status?.allocatable), others: othersOfAll(ofType, devicesOf(type)) }
       : allocatableOfMachine(type, reserve),
-    // Its machine type decides how many volumes it may have attached: a sibling has as many.
+    // Attach limits depend on the machine type: copy those of a sibling.
     attachLimits: attachLimitsOf(sibling && csiNodes.get(sibling.metadata.name)),
   };
   const isLast = isInterrupted(best, market);
   return { offer: { template, price: price === undefined ? UNPRICED : Number(price), ...(isLast && { isLast }) } };
 }
 
-/** Devices that a machine type has, by the resource that its nodes offer once their device plugin runs. */
+/** Devices of a machine type, by the resource name that its device plugin registers. */
 export const devicesOf = (type: MachineType | undefined): ReadonlyMap<string, number> =>
   type ? allocatableOfMachine(type, 'none').others : new Map();
 
 /**
- * What a new node offers besides CPU, memory and disk, by its siblings: of devices that its type has, what one of them offers, since the
- * plugin of another may not run yet; of all else what every one does, since somebody may have given one of them more by hand.
+ * Other resources of a new node, from its siblings: known devices as on any sibling, because a plugin may not run yet;
+ * others only if on every sibling, because people may have added them by hand.
  */
 function othersOfAll(nodes: readonly Node[], devices: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
   const each = nodes.map(({ status }) => allocatableOf(status?.allocatable).others);
@@ -106,25 +106,25 @@ function othersOfAll(nodes: readonly Node[], devices: ReadonlyMap<string, number
   );
 }
 
-/** Who makes the machines of a cluster, and whether a cloud runs its control plane, and says what its nodes keep. */
+/** Provider of a cluster's machines, and whether a cloud manages it, for kubelet's reserved resources. */
 interface MadeBy {
   readonly provider: Pick<Provider, 'name' | 'inCloud' | 'simulated'> | undefined;
   readonly isManaged: boolean;
 }
 
-/** Who decides what the kubelet of a new node keeps, and whether its machine is a container of the seed. */
+/** Formula for kubelet's reserved resources, and whether machines are pods of the seed. */
 export const machinesOf = ({ provider, isManaged }: MadeBy): Pick<OfferView, 'reserve' | 'isOfSeed'> => ({
   reserve: reserveOf({ provider, isManaged }),
   isOfSeed: !provider?.inCloud && !provider?.simulated,
 });
 
-/** Where it is not known, whoever is known to keep most. */
+/** When unknown, the formula that reserves most. */
 function reserveOf({ provider, isManaged }: MadeBy): Reserve {
   if (isManaged) return MANAGED_RESERVES[provider?.name ?? ''] ?? 'gke';
   return provider?.inCloud ? 'machines' : 'none';
 }
 
-/** What the kubelet of a machine of this type offers to all pods. @param reserve who decides what it keeps */
+/** Allocatable resources of a machine type. @param reserve formula */
 export const allocatableOfMachine = (type: MachineType, reserve: Reserve): NodeTemplate['allocatable'] =>
   allocatableOfType(soldOf(type), reserve);
 

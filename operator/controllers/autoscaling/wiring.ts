@@ -12,7 +12,7 @@ import { BATCH } from './batches.ts';
 import { Autoscaler, type AutoscalingTimes } from './controller.ts';
 import { isAutoscaled } from './observe.ts';
 
-/** The autoscaler, wired. */
+/** The wired autoscaler. */
 interface Autoscaling extends Part {
   /** See Autoscaler. */
   readonly autoscaler: Pick<Autoscaler, 'condition'>;
@@ -22,7 +22,7 @@ const TIMES: AutoscalingTimes = { ...BATCH, patienceMs: 5 * 60_000 };
 
 const CLUSTERS_AT_ONCE = 4;
 
-/** Makes the controller that decides how many nodes pools have which are Coppice's to size. */
+/** Creates the controller that sizes pools. */
 export function wireAutoscaling(
   core: Core,
   granted: Map<string, ClusterSize>,
@@ -41,7 +41,7 @@ export function wireAutoscaling(
     times,
   );
   const followed = new WeakSet<OpenCluster>();
-  /** Clusters of which news matter: of all others nobody looks at each pod that changes. */
+  /** Clusters with autoscaled pools: pod changes of others are ignored. */
   const autoscaled = new Set<string>();
   const news = (key: string) => {
     const afterMs = autoscaled.has(key) ? autoscaler.noteChange(key) : undefined;

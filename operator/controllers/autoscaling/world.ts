@@ -17,14 +17,14 @@ import type { ClusterMemory } from './memory.ts';
 import type { Daemon, PoolAsked } from './nodes-seen.ts';
 
 /**
- * What a decision about the nodes of one cluster is made of, and the clock. A garden and a rehearsal build it by different code; all that is made
- * of it is made once.
+ * Inputs of a decision about one cluster's nodes, with the clock. A garden and a rehearsal implement it; everything
+ * above is shared.
  */
 export interface NodesSight {
   now(): Date;
-  /** Goes through the steps of a decision. A garden pauses between them. */
+  /** Runs the steps of a decision. A garden pauses between them. */
   run<T>(steps: Steps<T>, signal: AbortSignal): Promise<T>;
-  /** As it is written for the place that it is in, with the CloudProfile of that. */
+  /** The cluster as written for its place, with that place's CloudProfile. */
   readonly cluster: WorkerCluster;
   readonly profile: CloudProfile;
   /** What was decided for its pools. */
@@ -35,52 +35,52 @@ export interface NodesSight {
   readonly podIDs: ReadonlySet<string>;
   /** Pods that have not ended, by the name of their node. */
   readonly podsOn: ReadonlyMap<string, readonly Pod[]>;
-  /** Its DaemonSets, as their pods would be on a node to come. */
+  /** Its DaemonSets with expected pods. */
   readonly daemons: readonly Daemon[];
-  /** Pods that wait for a node, and those that no node cures. */
+  /** Demand of pending pods, and ignored ones. */
   waiting(memory: Pick<ClusterMemory, 'nominatedMs'>): { demands: readonly Demand[]; ignored: readonly Ignored[] };
   /**
-   * What the next node of a pool would be; or why there is none.
-   * @param siblings its nodes that are Ready, then those that were last seen of each machine type
-   * @param models what learnNodes() knows
+   * Expected next node of a pool, or why there is none.
+   * @param siblings its Ready nodes, then the last seen of each machine type
+   * @param models from learnNodes()
    */
   offer(pool: DesiredPool, siblings: readonly Node[], models: PoolMemory['types']): Pick<PoolView, 'offer' | 'soldOut'>;
-  /** Nodes as they are once they are up, and what runs on them. @param own pools that are Coppice's to size, as `views` has them */
+  /** State with expected nodes and running pods. @param own pools that Coppice sizes, with their `views` */
   room(nodes: readonly Node[], own: readonly DesiredPool[], views: readonly PoolView[]): ClusterState;
-  /** What pools were divided into when they were asked for last. */
+  /** Last requested parts of pools. */
   readonly parts: readonly PoolAsked[];
   /** Whether a cloud was asked to end named nodes and has not answered. */
   readonly isRemoving: boolean;
-  /** Whether who takes named nodes away relies on their being empty: a cloud that is asked to end one drains nothing. */
+  /** Whether nodes must be empty before removal: a cloud does not drain. */
   readonly isManaged: boolean;
-  /** Why nodes cannot be taken away here at all; absent: they can. */
+  /** Why nodes cannot be removed here; absent: they can. */
   readonly noShrinking?: string;
   /** See ShrinkView. */
   readonly whyBlocked?: NodesView['whyBlocked'];
-  /** When something of this is seen otherwise though nothing happens, milliseconds since the epoch. @param nodes that stay */
+  /** Changes by time alone, milliseconds since the epoch. @param nodes that stay */
   changesAt(nodes: readonly Node[]): readonly number[];
   /** Quotas of its namespace. */
   readonly quotas: readonly Quota[];
-  /** Everybody in its namespace who has a share of its quotas. */
+  /** All cluster shares of its namespace's quotas. */
   claimants(): readonly Claimant[];
-  /** What it was granted of quotas. */
+  /** Granted size. */
   readonly held: ClusterSize | undefined;
 }
 
-/** What is done about nodes. Each throws as KubeClient does, and is done again by the next look. */
+/** Actions on nodes. Each throws as KubeClient does, and the next cycle repeats it. */
 export interface NodesActs {
-  /** Has nothing new go to a node, and notes since when. */
+  /** Cordons a node and records the time. */
   beginEmptying(node: Node, signal: AbortSignal): Promise<void>;
-  /** Has a node take pods again. */
+  /** Uncordons a node. */
   endEmptying(node: Node, signal: AbortSignal): Promise<void>;
-  /** Has whoever takes machines away take this one first. Does nothing where that is so. */
+  /** Marks a node to be removed first. Does nothing if marked. */
   markEmpty(node: Node, signal: AbortSignal): Promise<void>;
-  /** Asks pods that must leave a node to do so. @param pods all that are there */
+  /** Evicts pods that must leave a node. @param pods all pods of the node */
   evict(node: Node, pods: readonly Pod[], turn: EvictionTurn): Promise<Emptied>;
-  /** Writes down what a pool should have. */
+  /** Stores a pool's size. */
   decide(pool: DesiredPool, size: DecidedSize, signal: AbortSignal): Promise<void>;
   recordEvent(type: 'Normal' | 'Warning', reason: string, message: string): void;
 }
 
-/** The world of the nodes of one cluster, for one look: a garden, or a rehearsal. */
+/** World of one cluster's nodes for one cycle: a garden, or a rehearsal. */
 export type NodesWorld = NodesSight & NodesActs;

@@ -1,6 +1,6 @@
-/** Condition of a Seed, as Gardener names it: whether there is a bucket for backups. */
+/** Condition of a Seed, named as in Gardener: whether its backup bucket exists. */
 export const BUCKETS_READY = 'BackupBucketsReady';
-/** Condition of a Seed, only while it is so: its bucket is no longer as safe as it was made. */
+/** Condition of a Seed while its bucket's security settings have drifted. */
 export const BUCKETS_DRIFTED = 'BackupBucketsDrifted';
-/** Condition of a Shoot, as etcd-druid's Etcd has it: whether its etcd is backed up. */
+/** Condition of a Shoot, named as in etcd-druid: whether its etcd is backed up. */
 export const BACKUP_READY = 'BackupReady';

@@ -16,7 +16,7 @@ import { backupPolicy, newestOf, planBackups, prefixOf, requestedAt, type Snapsh
 import { retireBackups } from './retention.ts';
 import { type EtcdOfShoot, hasEtcd, readyMembers, type Spool, takeSnapshot } from './take-snapshot.ts';
 
-/** What the controller works with. */
+/** Dependencies of the controller. */
 export interface BackupDependencies {
   readonly source: BucketSource;
   readonly shoots: Informer<Shoot>;
@@ -25,28 +25,28 @@ export interface BackupDependencies {
   readonly spool: Spool;
   readonly log: Log;
   readonly recordEvent: RecordEvent;
-  /** Something new is known of a shoot's backups: its status is to say so. */
+  /** Requeues a shoot after news about its backups, for the status. */
   told(shootKey: string): void;
 }
 
-/** What is remembered of one shoot's backups; all of it can be lost. */
+/** Memory about one shoot's backups; all of it can be lost. */
 interface Known {
   prefix: string;
-  /** Oldest first; undefined: not looked at yet. */
+  /** Oldest first; undefined: not listed yet. */
   snapshots: Snapshot[] | undefined;
-  /** Whether there may be others by now: something failed half-way. */
+  /** Whether the list may be outdated, after a failure. */
   stale: boolean;
   failure: { message: string; codes: string[] } | undefined;
 }
 
-/** A bucket that does not answer does not keep a cluster from being deleted. */
+/** Timeout: an unreachable bucket must not block the deletion of a cluster. */
 const RETIRE_MS = 60_000;
 const SEED_OPENS_MS = 5_000;
 const ETCD_BACK_MS = 60_000;
-/** A snapshot takes its time. */
+/** Tolerance for a running snapshot. */
 const OVERDUE_MS = 3600_000;
 
-/** Takes snapshots of the etcd of each hosted shoot whose seed has a bucket, and lets go of old ones. */
+/** Takes snapshots of each hosted etcd whose seed has a bucket, and deletes old ones. */
 export class BackupController {
   readonly #deps: BackupDependencies;
   readonly #known = new Map<string, Known>();
@@ -70,7 +70,7 @@ export class BackupController {
     }
   }
 
-  /** Condition BackupReady of a shoot; undefined: it has no backups. Until something is known, what was said before stands. */
+  /** Condition BackupReady of a shoot; undefined: no backups. The last condition stays until something is known. */
   condition(shoot: Shoot): Said<'Shoot'> | undefined {
     const seed = this.#seedOf(shoot);
     if (!seed?.spec.backup) return undefined;
@@ -90,7 +90,7 @@ export class BackupController {
         known.failure.codes,
       );
     const { periodMs } = backupPolicy(seed)!;
-    // While it sleeps nothing changes that could be lost.
+    // A sleeping cluster changes nothing that could be lost.
     const isOld =
       !isToSleep(shoot) &&
       newest !== undefined &&
@@ -99,7 +99,7 @@ export class BackupController {
     return last ? say(BACKUP_READY, true, 'SnapshotTaken', last) : undefined;
   }
 
-  /** Takes a snapshot now, the last before etcd ends for a while; nothing where the shoot has no backups. Rejects with CoppiceErrors. */
+  /** Takes a last snapshot before etcd stops; does nothing without backups. Rejects with CoppiceErrors. */
   async takeLast(shoot: Shoot, signal: AbortSignal): Promise<void> {
     const deps = this.#deps;
     const seed = this.#seedOf(shoot);
@@ -116,15 +116,15 @@ export class BackupController {
     this.#tell(keyOf(shoot), known, undefined);
   }
 
-  /** How long a snapshot of the shoot stays, milliseconds; 0: none are taken. */
+  /** Retention of a snapshot, milliseconds; 0: none are taken. */
   keptMs(shoot: Shoot): number {
     const seed = this.#seedOf(shoot);
     const policy = seed && backupPolicy(seed);
-    // One more is there for as long as the newest takes.
+    // One more exists while the newest is being taken.
     return policy ? policy.periodMs * (policy.keep + 1) : 0;
   }
 
-  /** The shoot is being deleted: no snapshot is taken any more, and its backups go or are marked to go. Never rejects but when aborted. */
+  /** Stops snapshots of a deleted shoot, and deletes its backups or marks them. Rejects only on abort. */
   async retire(shoot: Shoot, signal: AbortSignal): Promise<void> {
     const deps = this.#deps;
     const seed = this.#seedOf(shoot);
@@ -157,15 +157,15 @@ export class BackupController {
     const seed = shoot && this.#seedOf(shoot);
     const policy = seed && backupPolicy(seed);
     if (!shoot || !seed || !policy || shoot.metadata.deletionTimestamp) {
-      // Its status is to forget them as well.
+      // Its status must forget the backups too.
       if (this.#known.delete(key) && shoot) deps.told(key);
       return {};
     }
     const access = deps.registry.get(seed.metadata.name);
-    // After a start: whoever works on the shoot opens its seed.
+    // After a start the shoot's controller opens the seed.
     if (!access) return { requeueAfterMs: SEED_OPENS_MS };
     const etcd = etcdOf(shoot, seed, access);
-    // Being made, in somebody's hands, on machines of its own, or without a control plane: its next change leads here again.
+    // Not applicable at present; the shoot's next change leads here again.
     if (isBeingMade(shoot) || isIgnored(shoot) || !hasEtcd(etcd)) return {};
     const known = this.#knownOf(shoot) ?? {
       prefix: prefixOf(shoot),
@@ -175,10 +175,10 @@ export class BackupController {
     };
     this.#known.set(key, known);
     const isReady = readyMembers(etcd) > 0;
-    // Who took the last snapshot before a cluster slept may not have lived to tell.
+    // The operator that took the last snapshot before hibernation may have ended before reporting it.
     const isUntold = isToSleep(shoot) && known.snapshots === undefined;
     if (!isReady && !isUntold) {
-      // Nothing is sure to tell when it is back.
+      // No event is certain to report its return.
       this.#tell(key, known, known.failure);
       return { requeueAfterMs: ETCD_BACK_MS };
     }
@@ -213,7 +213,7 @@ export class BackupController {
       return { requeueAfterMs: Math.max(1000, +plan.due - +deps.source.now()) };
     } catch (error) {
       known.stale = true;
-      // A snapshot that took too long is told; one that was cut off because the shoot goes is not.
+      // Report a timeout, but not an abort because the shoot is deleted.
       if (isLeft.aborted) throw error;
       const codes = error instanceof CoppiceError ? [error.code] : [];
       this.#tell(key, known, { message: errorText(error), codes });
@@ -234,7 +234,7 @@ export class BackupController {
     return name === undefined ? undefined : this.#deps.seeds.get(name);
   }
 
-  /** Of this shoot, not of an earlier one of its name. */
+  /** The entry of this shoot, not of an earlier one of its name. */
   #knownOf(shoot: Shoot): Known | undefined {
     const known = this.#known.get(keyOf(shoot));
     return known?.prefix === prefixOf(shoot) ? known : undefined;
@@ -248,9 +248,9 @@ const etcdOf = ({ metadata: { name, namespace = '' } }: Shoot, seed: Seed, acces
   technicalID: technicalID(namespace, name),
 });
 
-/** Somebody works on it by hand: what is taken of it now might be worth nothing, and push out what is. */
+/** Somebody works on it by hand: a snapshot now might be worthless, and replace a good one. */
 const isIgnored = ({ metadata }: Shoot): boolean => metadata.annotations?.[ANNOTATIONS.ignore] === 'true';
 
-/** While a cluster is being made its etcd has better things to do. */
+/** The etcd of a new cluster should not be slowed down. */
 const isBeingMade = ({ status }: Shoot): boolean =>
   status?.lastOperation?.type === 'Create' && status.lastOperation.state !== 'Succeeded';

@@ -2,16 +2,19 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dependencyNotReady } from '../../api/errors.ts';
 
-/** etcd ends a snapshot with the SHA-256 of what comes before (server/etcdserver/api/v3rpc/maintenance.go); pages are multiples of 512. */
+/**
+ * etcd appends the SHA-256 of the content to a snapshot (server/etcdserver/api/v3rpc/maintenance.go); pages are
+ * multiples of 512.
+ */
 const DIGEST_BYTES = 32;
 const PAGE_BYTES = 512;
 
-/** Digests of a snapshot while it passes by. */
+/** Computes digests of a streamed snapshot. */
 export class SnapshotDigest {
   readonly #whole = createHash('sha256');
   readonly #md5 = createHash('md5');
   readonly #database = createHash('sha256');
-  /** The last bytes so far: they may be the digest. */
+  /** The last bytes so far, which may be the digest. */
   #tail = Buffer.alloc(0);
   #size = 0;
 
@@ -29,7 +32,7 @@ export class SnapshotDigest {
     this.#tail = Buffer.from(both.subarray(held));
   }
 
-  /** Digests of all of it. Throws ERR_RETRYABLE_INFRA_DEPENDENCIES when it is not what etcd sent. */
+  /** Digests of the whole. Throws ERR_RETRYABLE_INFRA_DEPENDENCIES when the content does not match etcd's digest. */
   verified(): { size: number; sha256: string; md5: string } {
     const database = this.#size - DIGEST_BYTES;
     if (database <= 0 || database % PAGE_BYTES !== 0 || !this.#database.digest().equals(this.#tail))
@@ -38,7 +41,7 @@ export class SnapshotDigest {
   }
 }
 
-/** Writes a snapshot into a new file that only its owner reads, never over another, and says whether it is whole. */
+/** Writes a snapshot to a new file, readable by the owner only, and verifies it. */
 export async function writeVerified(
   file: string,
   chunks: AsyncIterable<Buffer>,

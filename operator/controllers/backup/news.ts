@@ -6,7 +6,7 @@ import type { Shoot } from '../../api/shoot.ts';
 import type { ChangeEvent } from '../../kube/store.ts';
 import { BUCKETS_READY } from './conditions.ts';
 
-/** Whether a change of a shoot is news for its backups: most changes are of its status, and are none. */
+/** Whether a change of a shoot matters for its backups; most status changes do not. */
 export function backupsConcern(event: ChangeEvent<Shoot>, seeds: { get(name: string): Seed | undefined }): boolean {
   const { type, object, old } = event;
   const name = object.status?.seedName ?? old?.status?.seedName;
@@ -20,12 +20,12 @@ const concern = ({ metadata, status }: Shoot) => [
   metadata.annotations?.[ANNOTATIONS.backupRequestedAt],
   metadata.annotations?.[ANNOTATIONS.ignore],
   status?.seedName,
-  // From nothing to something: etcd can be asked.
+  // From zero to ready members: etcd can be asked.
   (status?.controlPlane?.ready ?? 0) > 0,
   status?.lastOperation?.type === 'Create' && status.lastOperation.state !== 'Succeeded',
 ];
 
-/** Whether a change of a seed is news for the backups of its shoots. */
+/** Whether a change of a seed matters for its shoots' backups. */
 export function seedConcernsBackups({ object, old }: ChangeEvent<Seed>): boolean {
   const of = (seed: Seed | undefined) => [
     seed?.spec.backup,

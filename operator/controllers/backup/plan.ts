@@ -6,32 +6,32 @@ import type { Shoot } from '../../api/shoot.ts';
 
 /** A snapshot in a bucket. */
 export interface Snapshot {
-  /** The last part of its key: what people call it by. */
+  /** Last part of its key, which people use. */
   name: string;
   key: string;
-  /** When it was begun: it has everything that was confirmed before. */
+  /** Start of the snapshot: contains everything confirmed before. */
   takenAt: Date;
-  /** Of etcd, at least. */
+  /** Lower bound of etcd's revision. */
   revision: number;
   /** Bytes. */
   size: number;
 }
 
-/** How often snapshots are taken, and how many stay. */
+/** Interval and number of snapshots. */
 interface BackupPolicy {
   periodMs: number;
   keep: number;
 }
 
 const DAY_MS = 24 * 3600_000;
-/** As etcd-backup-restore has it (--max-backups). */
+/** Same as etcd-backup-restore's --max-backups. */
 const KEEP = 7;
-/** Beyond that dates end. */
+/** Limit of dates. */
 const LONGEST_MS = 3650 * DAY_MS;
-/** No seed is asked for more than that. */
+/** Shortest interval. */
 const SHORTEST_MS = 60_000;
 
-/** What the seed says about snapshots; undefined: none are taken. */
+/** Backup settings of the seed; undefined: none. */
 export function backupPolicy({ spec }: Pick<Seed, 'spec'>): BackupPolicy | undefined {
   if (!spec.backup) return undefined;
   const { fullSnapshotPeriod, maxBackupsLimitBasedGC } = spec.backup;
@@ -40,15 +40,15 @@ export function backupPolicy({ spec }: Pick<Seed, 'spec'>): BackupPolicy | undef
 }
 
 /**
- * `Full-<first revision>-<last revision>-<unix seconds>`, as etcd-backup-restore names full snapshots
- * (pkg/snapstore/snapshot.go); sorted by name they are sorted by revision.
+ * `Full-<first revision>-<last revision>-<unix seconds>`, as in etcd-backup-restore (pkg/snapstore/snapshot.go); name
+ * order is revision order.
  */
 export const snapshotName = (revision: number, takenAt: Date): string =>
   `Full-00000000-${String(revision).padStart(8, '0')}-${Math.floor(+takenAt / 1000)}`;
 
 const NAME = /^Full-\d{8,}-(\d{8,})-(\d{1,12})$/;
 
-/** Snapshots among the objects, oldest first. What is called otherwise is none of ours. */
+/** Snapshots among the objects, oldest first. Other names are ignored. */
 export function snapshotsIn(objects: readonly { key: string; size: number }[]): Snapshot[] {
   return objects
     .flatMap(({ key, size }) => {
@@ -60,28 +60,28 @@ export function snapshotsIn(objects: readonly { key: string; size: number }[]): 
     .sort((a, b) => +a.takenAt - +b.takenAt || a.revision - b.revision);
 }
 
-/** Where the snapshots of a shoot are: with its UID, so that those of an earlier one of its name are not taken for its own. */
+/** Prefix of a shoot's snapshots: contains the UID, so that an earlier shoot's are not mistaken for its own. */
 export const prefixOf = ({ metadata: { name, namespace = '', uid = '' } }: Pick<Shoot, 'metadata'>): string =>
   backupPrefix(technicalID(namespace, name), uid);
 
-/** When somebody asked for a snapshot; undefined: nobody did, or not in words that are a time. */
+/** Time of a requested snapshot; undefined: none, or invalid. */
 export function requestedAt({ metadata }: Pick<Shoot, 'metadata'>): Date | undefined {
   const time = Date.parse(metadata.annotations?.[ANNOTATIONS.backupRequestedAt] ?? '');
   return Number.isNaN(time) ? undefined : new Date(time);
 }
 
-/** Clocks of two operators may differ by that. */
+/** Tolerated clock difference of two operators. */
 const SKEW_MS = 60_000;
 
-/** The newest snapshot; one of a clock that was ahead says nothing about when. @param snapshots oldest first */
+/** The newest snapshot that is not from the future. @param snapshots oldest first */
 export const newestOf = (snapshots: readonly Snapshot[], now: Date): Snapshot | undefined =>
   snapshots.findLast((snapshot) => !isOfTheFuture(snapshot, now));
 
 const isOfTheFuture = ({ takenAt }: Snapshot, now: Date): boolean => +takenAt > +now + SKEW_MS;
 
 /**
- * When the next snapshot is due (in the past: now), and which ones go because there are enough newer ones. Snapshots of the future, which
- * would hold up all others until then, go first. Pure.
+ * When the next snapshot is due (past: now), and which ones to delete. Snapshots from the future would block all others
+ * and go first. Pure.
  * @param snapshots oldest first
  */
 export function planBackups(

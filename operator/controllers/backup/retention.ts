@@ -3,15 +3,15 @@ import { Readable } from 'node:stream';
 import type { OpenBucket } from '../../accounts/bucket-account.ts';
 import { backupPrefix } from '../../api/names.ts';
 
-/** Begins the keys of marks that say whose backups go, and since when; no technical ID begins so. */
+/** Key prefix of deletion marks with owner and time; no technical ID begins so. */
 const DELETED = 'deleted/';
 
-/** A shoot that was deleted, and whose backups are still there. */
+/** A deleted shoot with remaining backups. */
 interface DeletedShoot {
   technicalID: string;
   uid: string;
   deletedAt: Date;
-  /** Key of the mark. */
+  /** Key of its mark. */
   key: string;
 }
 
@@ -24,7 +24,7 @@ const NOTHING = {
   open: () => Readable.from([], { objectMode: false }),
 };
 
-/** Deletes all backups of one shoot, and of no other. */
+/** Deletes all backups of exactly one shoot. */
 const deleteBackups = (bucket: OpenBucket, technicalID: string, uid: string): Promise<number> =>
   deleteBelow(bucket, backupPrefix(technicalID, uid));
 
@@ -35,10 +35,10 @@ async function deleteBelow({ buckets, ctx }: OpenBucket, prefix: string): Promis
 }
 
 /**
- * The shoot is being deleted: its backups are marked to go once the grace period is over, and go now if there is none. Marked first: what
- * a crash or a cloud that throttles leaves of them is still known to go. Only who was seen to be
- * deleted is marked: that a garden knows no such shoot may just as well mean that the garden was restored from an old backup of itself.
- * @returns how many backups there were
+ * Marks the backups of a deleted shoot for deletion after the grace period, or deletes them now without one. The mark
+ * comes first, so that leftovers of a crash or throttling stay known. Only an observed deletion is marked: a missing
+ * shoot may also mean that the garden was restored from an old backup.
+ * @returns number of backups
  */
 export async function retireBackups(
   bucket: OpenBucket,
@@ -49,7 +49,7 @@ export async function retireBackups(
   const objects = await buckets.list(ctx, backupPrefix(technicalID, uid));
   const marks = `${DELETED}${technicalID}/${uid}/`;
   const marked = await buckets.list(ctx, marks);
-  // The first mark counts: a deletion that is tried again does not begin anew.
+  // The first mark counts: a repeated deletion does not restart the period.
   if (objects.length > 0 && marked.length === 0)
     await buckets.put(ctx, `${marks}${Math.floor(+ctx.now() / 1000)}`, NOTHING);
   if (gracePeriodHours > 0) return objects.length;
@@ -58,7 +58,7 @@ export async function retireBackups(
   return objects.length;
 }
 
-/** Shoots that were deleted, by their marks. */
+/** Deleted shoots, by their marks. */
 async function deletedShoots({ buckets, ctx }: OpenBucket): Promise<DeletedShoot[]> {
   return (await buckets.list(ctx, DELETED)).flatMap(({ key }) => {
     const [, technicalID, uid, seconds] = MARK.exec(key) ?? [];
@@ -66,7 +66,7 @@ async function deletedShoots({ buckets, ctx }: OpenBucket): Promise<DeletedShoot
   });
 }
 
-/** Those whose grace period is over. Pure. `alive`: UIDs of shoots that there are; a mark that is of one of them is a mistake. */
+/** Deleted shoots whose grace period is over. Pure. `alive`: UIDs of existing shoots, whose marks are mistakes. */
 const overdue = (
   deleted: readonly DeletedShoot[],
   gracePeriodHours: number,
@@ -75,7 +75,7 @@ const overdue = (
 ): DeletedShoot[] =>
   deleted.filter(({ uid, deletedAt }) => !alive.has(uid) && +now >= +deletedAt + gracePeriodHours * 3600_000);
 
-/** Deletes what is overdue. @returns those whose backups are gone now. */
+/** Deletes overdue backups. @returns shoots without remaining backups */
 export async function purge(
   bucket: OpenBucket,
   gracePeriodHours: number,
@@ -85,7 +85,7 @@ export async function purge(
   const due = overdue(await deletedShoots(bucket), gracePeriodHours, alive, ctx.now());
   for (const { technicalID, uid, key } of due) {
     await deleteBackups(bucket, technicalID, uid);
-    // Last: what a crash leaves is still marked.
+    // Last, so that leftovers of a crash stay marked.
     await buckets.delete(ctx, key);
   }
   return due;

@@ -6,26 +6,26 @@ import { type Said, say } from '../conditions.ts';
 import { BUCKETS_DRIFTED, BUCKETS_READY } from './conditions.ts';
 import { purge } from './retention.ts';
 
-/** A bucket that was as it should be is not looked at for so long; how often what is overdue goes. */
+/** Interval between checks of a healthy bucket, and of garbage collection. */
 const LOOK_AGAIN_MS = 3600_000;
-/** What stands in the way may be mended without our hearing of it (a Secret, a grant). */
+/** Retry interval: a fix of a Secret or a permission causes no event. */
 const TRY_AGAIN_MS = 60_000;
 
 interface Looked {
-  /** What was looked at. */
+  /** Key of the checked inputs. */
   print: string;
   conditions: Said<'Seed'>[];
   again: number;
 }
 
-/** Keeps the buckets of seeds there, and takes backups away whose time is over. */
+/** Maintains the buckets of seeds, and deletes overdue backups. */
 export class SeedBuckets {
   readonly #source: BucketSource;
   readonly #log: Log;
   readonly #shootUIDs: () => ReadonlySet<string>;
   readonly #looked = new Map<string, Looked>();
 
-  /** `shootUIDs`: of all shoots that there are. */
+  /** `shootUIDs`: of all existing shoots. */
   constructor(source: BucketSource, log: Log, shootUIDs: () => ReadonlySet<string>) {
     this.#source = source;
     this.#log = log;
@@ -33,8 +33,8 @@ export class SeedBuckets {
   }
 
   /**
-   * Conditions of a seed about its bucket (BackupBucketsReady, and BackupBucketsDrifted where that is so), and when to look again; undefined
-   * for a seed without backups. Rejects only when aborted.
+   * Conditions of a seed about its bucket (BackupBucketsReady, BackupBucketsDrifted), and the next check; undefined
+   * without backups. Rejects only on abort.
    */
   async look(
     seed: Seed,
@@ -79,7 +79,7 @@ export class SeedBuckets {
     }
   }
 
-  /** Backups go on whatever it says: a bucket without versions is better than none. */
+  /** Drift does not stop backups: a bucket without versioning is better than none. */
   async #drift({ buckets, ctx }: OpenBucket, called: string): Promise<Said<'Seed'>[]> {
     try {
       const differences = await buckets.differences(ctx);

@@ -17,25 +17,25 @@ import { writeVerified } from './integrity.ts';
 import { type Snapshot, snapshotName } from './plan.ts';
 
 /**
- * So many snapshots are on the disk at once, whoever asks for them: each may be as large as an etcd gets, and a pod whose disk is full is
- * evicted. They also share the bandwidth of that disk, and of the network.
+ * Most snapshots on disk at once: each may be as large as an etcd, and a pod with a full disk is evicted. They share
+ * disk and network bandwidth too.
  */
 export const SNAPSHOTS_AT_ONCE = 2;
 
-/** A directory for what waits to go up: a snapshot may have gigabytes, and none is ever held in memory. */
+/** Directory for snapshots before upload: they may have gigabytes, and are never held in memory. */
 export class Spool {
   readonly #directory: string | undefined;
   readonly #places = new FairQueue({ total: SNAPSHOTS_AT_ONCE, perGroup: SNAPSHOTS_AT_ONCE });
   #root: Promise<string> | undefined;
 
-  /** `directory`: one that outlives the process, emptied at the first use: what a killed process left is of no worth. */
+  /** `directory`: persistent, emptied on first use, because leftovers of a killed process are worthless. */
   constructor(directory: string | undefined) {
     this.#directory = directory;
   }
 
   /**
-   * Calls `use` with a path of a file that is not there yet, and takes the file away afterwards. Waits for a place on the disk, for which
-   * tenants take turns. Rejects with the signal's reason when that aborts first.
+   * Calls `use` with a new file path, and deletes the file afterwards. Waits for disk space in turns of tenants.
+   * Rejects with the signal's reason on abort.
    */
   async file<T>(
     who: { tenant: string; cluster: string },
@@ -52,7 +52,7 @@ export class Spool {
 
   async #inFolder<T>(use: (path: string) => Promise<T>): Promise<T> {
     this.#root ??= this.#make().catch((error: unknown) => {
-      // A disk that was full may have room the next time.
+      // Retry with a new folder next time: the disk may have been full.
       this.#root = undefined;
       throw error;
     });
@@ -79,8 +79,8 @@ export class Spool {
 }
 
 /**
- * A new folder for temporary files, and none left of a process that had our number before: in a container that is each one, and its
- * temporary files outlive a process that is killed.
+ * A new temporary folder, after deleting those of an earlier process with this PID: in a container every process has
+ * the same PID, and temporary files outlive a kill.
  */
 async function emptyTemporaryFolder(prefix: string): Promise<string> {
   const left = (await readdir(tmpdir())).filter((name) => name.startsWith(prefix));
@@ -88,13 +88,13 @@ async function emptyTemporaryFolder(prefix: string): Promise<string> {
   return mkdtemp(join(tmpdir(), prefix));
 }
 
-/** Where the etcd of a shoot is, and whose it is. */
+/** Location and owner of a shoot's etcd. */
 export interface EtcdOfShoot {
   access: SeedAccess;
   seed: Seed;
   /** Namespace of the shoot in the garden. */
   tenant: string;
-  /** Of the shoot: its namespace in the seed. */
+  /** Namespace of the shoot in the seed. */
   technicalID: string;
 }
 
@@ -102,11 +102,11 @@ export interface EtcdOfShoot {
 export const hasEtcd = ({ access, technicalID }: Pick<EtcdOfShoot, 'access' | 'technicalID'>): boolean =>
   access.statefulSets.get(`${technicalID}/${COMPONENTS.etcd}`) !== undefined;
 
-/** How many members of the shoot's etcd are ready. */
+/** Number of ready members of the shoot's etcd. */
 export const readyMembers = ({ access, technicalID }: Pick<EtcdOfShoot, 'access' | 'technicalID'>): number =>
   access.statefulSets.get(`${technicalID}/${COMPONENTS.etcd}`)?.status?.readyReplicas ?? 0;
 
-/** Takes a snapshot of the etcd, sees that it is whole, and puts it into the bucket. Rejects with CoppiceErrors. */
+/** Takes a snapshot of etcd, verifies it, and uploads it. Rejects with CoppiceErrors. */
 export async function takeSnapshot(
   etcd: EtcdOfShoot,
   { buckets, ctx }: OpenBucket,
@@ -157,7 +157,7 @@ async function clientOf(
     podName: etcdMemberName,
     gatewayPort: ETCD_GATEWAY_PORT,
   };
-  // A cache knows Secrets by their labels: keys that lost theirs are no reason to go without backups.
+  // Caches select Secrets by label: a removed label must not stop backups.
   const keys =
     access.secrets.get(`${technicalID}/${PKI_SECRET}`) ??
     (await access.client.getOrUndefined<Secret>(SECRETS, PKI_SECRET, technicalID, { signal }));

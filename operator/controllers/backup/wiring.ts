@@ -6,17 +6,17 @@ import { backupsConcern, seedConcernsBackups } from './news.ts';
 import { SeedBuckets } from './seed-bucket.ts';
 import { SNAPSHOTS_AT_ONCE, Spool } from './take-snapshot.ts';
 
-/** The controller of backups, wired. */
+/** The wired controller of backups. */
 interface Backups extends Part {
   readonly backups: BackupController;
   readonly seedBuckets: SeedBuckets;
 }
 
 const SNAPSHOT_LIMIT_MS = 60 * 60_000;
-/** One that fails is tried again after this long, at the latest. */
+/** Longest back-off. */
 const RETRY_MS = 10 * 60_000;
 
-/** Makes the controller of backups, which takes snapshots. `accounts`: credentials of those that buckets of seeds are in. */
+/** Creates the controller of backups. `accounts`: credentials for the buckets' accounts. */
 export function wireBackups(core: Core, accounts: Pick<BucketSource, 'binding' | 'credentials'>): Backups {
   const { profiles, shoots, seeds, log } = core;
   const queue = core.queue('backup', { maxDelayMs: RETRY_MS });
@@ -48,7 +48,7 @@ export function wireBackups(core: Core, accounts: Pick<BucketSource, 'binding' |
         reconcile: (key, stop) => backups.reconcile(key, stop),
       },
     ],
-    // Leaves no file behind.
+    // Deletes temporary files.
     close: () => spool.close(),
   };
 }

@@ -13,8 +13,9 @@ import { isOf, keptClusters, manifestOf } from './own-clusters.ts';
 import type { BurstWorld, ClusterPatch } from './world.ts';
 
 /**
- * Makes what is stored and was not made yet. Somebody else's cluster of the same name is never touched: it is made, and not applied.
- * @returns the receipt without what cannot be made
+ * Creates clusters that are recorded and missing. Never touches somebody else's cluster of the same name: create, not
+ * apply.
+ * @returns the receipt without impossible ones
  */
 export async function makeClusters(
   world: BurstWorld,
@@ -44,7 +45,7 @@ export async function makeClusters(
   return next;
 }
 
-/** @returns why it can never be made under this name; undefined: it is there. Throws where it may be made later. */
+/** @returns why it can never be created under this name; undefined: it exists. Throws when a retry may succeed. */
 async function make(
   world: BurstWorld,
   policy: BurstPolicy,
@@ -52,7 +53,7 @@ async function make(
   purchase: ClusterPurchase,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  // Made by a look before this one, of which the cache has heard.
+  // An earlier cycle made it, and the cache shows it.
   const known = world.clusters.get(keyOf(cluster));
   if (known && isOf(known, policy, purchase)) return undefined;
   try {
@@ -72,17 +73,17 @@ async function make(
   }
 }
 
-/** How a cluster is to be changed. */
+/** A change of a cluster. */
 export interface ClusterChange {
   readonly patch: ClusterPatch;
-  /** The beginning of what is said when it is refused. */
+  /** Beginning of the message on refusal. */
   readonly cannot: string;
 }
 
 /**
- * Changes clusters that a policy keeps; throws what the next look tries again.
- * @param changeOf undefined: nothing is to be changed
- * @returns why the first of them cannot be changed, a sentence; undefined: each can be
+ * Changes a policy's kept clusters; throws when the next cycle should retry.
+ * @param changeOf undefined: no change
+ * @returns why the first one cannot be changed, a sentence; undefined: none
  */
 export async function changeKept(
   world: BurstWorld,
@@ -105,7 +106,7 @@ export async function changeKept(
   return problem;
 }
 
-/** A label of the cluster is set; null: it is removed. */
+/** Sets a label of the cluster; null removes it. */
 export const labelPatch = (
   { metadata: { uid } }: WorkerCluster,
   label: string,
@@ -114,7 +115,7 @@ export const labelPatch = (
   metadata: { labels: { [label]: value }, ...(uid && { uid }) },
 });
 
-/** The pools of the cluster are these, where nobody has changed it since. */
+/** Sets the cluster's pools, unless somebody changed it since. */
 export const poolsPatch = (
   { metadata: { uid, resourceVersion } }: WorkerCluster,
   pools: readonly WorkerPool[],
@@ -124,8 +125,8 @@ export const poolsPatch = (
 });
 
 /**
- * Has hubs place work on clusters that waited warm: by this label their memberships keep them closed. Does nothing where it was done.
- * @returns why one of them cannot be opened, a sentence; undefined: each can be
+ * Removes the warm label, so that hubs open these clusters for work. Idempotent.
+ * @returns why one cannot be opened, a sentence; undefined: none
  */
 export const openClusters = (
   world: BurstWorld,
@@ -147,24 +148,24 @@ export const openClusters = (
     signal,
   );
 
-/** Why something is refused; undefined: the object is gone. Throws what the next look tries again. */
+/** Text of a refusal; undefined: the object is gone. Throws when the next cycle should retry. */
 function refusalIn(error: unknown, signal: AbortSignal): string | undefined {
   if (isNotFound(error)) return undefined;
   if (signal.aborted || isTransient(error)) throw error;
   return errorText(error);
 }
 
-/** What giving back has come to. */
+/** Result of giving clusters back. */
 interface Ended {
-  /** Names of what is stored and still there. */
+  /** Names that still exist. */
   readonly left: readonly string[];
-  /** Names of what is not there, and of which nobody knows that it ever was. */
+  /** Names that do not exist and maybe never did. */
   readonly unmade: readonly string[];
-  /** Why one of them cannot be deleted, a sentence; undefined: each can be. */
+  /** Why one cannot be deleted, a sentence; undefined: none. */
   readonly problem: string | undefined;
 }
 
-/** Deletes what is given back; hubs let go of it first, as of every cluster that is deleted. */
+/** Deletes returned clusters; hubs release them first, as with every deletion. */
 export async function endClusters(
   world: BurstWorld,
   policy: BurstPolicy,
@@ -179,7 +180,7 @@ export async function endClusters(
     const { namespace = '' } = policy.metadata;
     const { name } = purchase;
     const known = world.clusters.get(`${namespace}/${name}`);
-    // One of which the cache has not heard may be there all the same.
+    // The cache may lack a new cluster.
     const cluster = known ?? (await world.live(name, namespace, signal));
     if (!cluster || !isOf(cluster, policy, purchase)) {
       if (purchase.uid === undefined) unmade.push(name);
@@ -189,7 +190,7 @@ export async function endClusters(
     if (cluster.metadata.deletionTimestamp) continue;
     await world.delete(cluster, signal).catch((error: unknown) => {
       const refusal = refusalIn(error, signal);
-      // One that somebody protects keeps no other from being given back.
+      // A protected cluster must not block the others.
       if (refusal !== undefined) problem ??= `WorkerCluster ${name} cannot be given back: ${refusal}`;
     });
   }

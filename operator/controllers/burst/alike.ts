@@ -7,13 +7,13 @@ import { BY_HUB } from '../membership/dependencies.ts';
 import { clusterOf } from '../membership/holds.ts';
 import type { BurstSightDependencies } from './dependencies.ts';
 
-/** What a new cluster brings is there within this time, and its hub has seen it, or it is not counted on any more. */
+/** Within this time a new cluster's APIs are installed and known to its hub, or no longer expected. */
 export const SETTLE_MS = 5 * 60_000;
 
 /**
- * Names of members that were made from the same candidate of the same policy, long enough ago that the hub knows all of them.
- * @param membership of the cluster in this hub, if there is one
- * @returns undefined: the hub has known the cluster itself for that long
+ * Names of members from the same candidate that the hub has known long enough.
+ * @param membership of the cluster in this hub, if any
+ * @returns undefined: the hub knows the cluster itself long enough
  */
 export function alikeTo(
   deps: Pick<BurstSightDependencies, 'memberships' | 'clusters' | 'now'>,

@@ -10,21 +10,21 @@ import { supplyOf } from './supply.ts';
 import { boughtBy, growthsOf, type Turn } from './turn.ts';
 import type { BurstWorld } from './world.ts';
 
-/** So many are written in one look; the next one comes soon. */
+/** Most writes per cycle; the next follows soon. */
 const MOST_WRITES = 200;
 
-/** What one look at a hub has come to. */
+/** Result of a cycle for a hub. */
 interface Decided {
-  /** All that it has no place for. */
+  /** All work without a place. */
   readonly work: readonly HubWork[];
   readonly turns: readonly Turn[];
-  /** Some of its policies could not decide: what they would do nobody knows. */
+  /** Some policies could not decide, so their choice is unknown. */
   readonly isPartial: boolean;
 }
 
 /**
- * Answers a hub that holds work until there is room for it. What somebody has changed since it was read is answered by the next look. Throws as
- * KubeClient does.
+ * Answers a hub that holds work until there is room. Objects changed meanwhile are answered in the next cycle. Throws
+ * as KubeClient does.
  * @param asking undefined: it asks nothing
  * @param decided undefined: no policy names this hub
  */

@@ -5,15 +5,15 @@ import { asksForOthers } from '../../capacity/condition.ts';
 import type { Node } from '../../kube/resources.ts';
 import { SETTLE_MS } from './alike.ts';
 
-/** What it asks for is sold out, and it may ask for something else. */
+/** Sold out; another choice may succeed. */
 const DEPLETED = 'ERR_INFRA_RESOURCES_DEPLETED';
-/** Of a cluster that waits for its machines: with these it will not come by itself, and another candidate may. */
+/** Error codes with which a waiting cluster will not come, while another candidate may. */
 const HOPELESS = new Set([DEPLETED, 'ERR_INFRA_QUOTA_EXCEEDED', 'ERR_INFRA_UNAUTHENTICATED', 'ERR_INFRA_UNAUTHORIZED']);
 
-/** A hub has placed on nodes that have come what it places there by then, or never will. */
+/** Time for a hub to place work on new nodes; later it never will. */
 export const PLACED_MS = 5 * 60_000;
 
-/** Why a cluster will not come, as far as it says so. */
+/** Reported failure of a cluster that will not come. */
 export function failureOf({ metadata, status }: WorkerCluster): string | undefined {
   const accepted = findCondition(status?.conditions, 'SpecAccepted');
   if (accepted?.status === 'False' && status?.observedGeneration === metadata.generation) return accepted.message;
@@ -28,20 +28,20 @@ export function failureOf({ metadata, status }: WorkerCluster): string | undefin
 }
 
 /**
- * Until when nodes are waited for that a cluster lacks when it joins, milliseconds since the epoch: clouds make one pool after the other.
- * Where it has none, or where no more are to be had, something else is tried sooner. Pure.
- * @param failure why no more are to be had; undefined: nothing says so
+ * Until when missing nodes of a joined cluster are awaited, milliseconds since the epoch: clouds make pools
+ * sequentially. Shorter without nodes or after a failure. Pure.
+ * @param failure why no more can be had; undefined: none known
  */
 export const nodesUntil = (joinedAt: string, hasNodes: boolean, failure: string | undefined): number =>
   Date.parse(joinedAt) + (hasNodes && failure === undefined ? PROVISION_MS : SETTLE_MS);
 
 /**
- * When its hub has placed work on a cluster that was bought or woken for it, or never will: some time after all its nodes are there, or
- * when these are not waited for any more. Pure.
+ * Deadline for a hub to place the intended work on a cluster: some time after all nodes exist or are no longer awaited.
+ * Pure.
  * @param joinedAt absent: it has not joined
- * @param wanted how many nodes it is to have
- * @param nodes those that are Ready
- * @param failure why no more of them come; undefined: nothing says so
+ * @param wanted desired nodes
+ * @param nodes Ready nodes
+ * @param failure why no more come; undefined: none known
  */
 export function placedBy(
   joinedAt: string | undefined,
@@ -52,7 +52,7 @@ export function placedBy(
   if (joinedAt === undefined) return undefined;
   if (nodes.length < wanted) return nodesUntil(joinedAt, nodes.length > 0, failure);
   const last = Math.max(Date.parse(joinedAt), ...nodes.flatMap(readySince));
-  // Its owner may write any time into its nodes.
+  // Its owner controls its nodes' timestamps.
   return Math.min(last, nodesUntil(joinedAt, true, failure)) + PLACED_MS;
 }
 

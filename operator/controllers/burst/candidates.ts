@@ -20,13 +20,13 @@ import { manifestOf, type Sized } from './own-clusters.ts';
 import { whereItComes } from './where-it-comes.ts';
 import type { BurstSight } from './world.ts';
 
-/** No purchase has this number: what is only tried. */
+/** Purchase number of trials, which no purchase has. */
 const TRIAL = 0;
 
-/** A candidate before it is asked whether it can be made: what it offers, and why not. */
+/** A candidate before its admission check. */
 export type Considered = CandidateView & { readonly candidate: BurstCandidate };
 
-/** What the candidates of a policy offer now. Templates are tried by the API server, each once. */
+/** Present offers of a policy's candidates. Each template is validated once by a dry run. */
 export async function candidatesOf(
   world: BurstSight,
   memory: BurstMemory,
@@ -76,8 +76,8 @@ export async function candidatesOf(
 }
 
 /**
- * Of the template, and of the version of Kubernetes that a cluster of it would get now: what waits is made anew when either is another.
- * @returns undefined while it would get none: nothing is made anew because a profile is away
+ * Revision of a template with its present Kubernetes version: waiting clusters of another revision are replaced.
+ * @returns undefined while no version resolves: a missing profile must not replace clusters
  */
 function revisionOf({ profiles }: BurstSight, { template }: BurstCandidate, now: Date): string | undefined {
   const profile = profiles.get(profileNameOf(template));
@@ -91,7 +91,7 @@ function revisionOf({ profiles }: BurstSight, { template }: BurstCandidate, now:
   return revision;
 }
 
-/** Each look asks for all candidates, and a template is never changed. */
+/** Cache: each cycle asks for all candidates, and templates never change. */
 const revisions = new WeakMap<BurstCandidate['template'], { readonly version: string; readonly revision: string }>();
 
 function statedStartupMs({ profiles }: BurstSight, { template: { spec } }: BurstCandidate): number | undefined {
@@ -137,10 +137,10 @@ function offerFor(
   return sold ? offer : 'its pools have no nodes, or no machine type that the CloudProfile has';
 }
 
-/** As its template says. */
+/** Sizes of the template. */
 export const UNSIZED: Sized = { nodes: {} };
 
-/** A cluster of this candidate that nobody makes. */
+/** A dry-run cluster of this candidate. */
 export const trialOf = (policy: BurstPolicy, candidate: BurstCandidate, { nodes, granted }: Sized): WorkerCluster => {
   const { name, uid = '' } = policy.metadata;
   const named = {
@@ -152,7 +152,7 @@ export const trialOf = (policy: BurstPolicy, candidate: BurstCandidate, { nodes,
   return manifestOf(policy, candidate, named);
 };
 
-/** Each look asks for all candidates, and what follows from an object is kept with it. */
+/** Cache by object: each cycle asks for all candidates. */
 const trials = new WeakMap<BurstCandidate, { readonly policy: BurstPolicy; readonly trial: WorkerCluster }>();
 
 function unsizedTrialOf(policy: BurstPolicy, candidate: BurstCandidate): WorkerCluster {
@@ -164,8 +164,8 @@ function unsizedTrialOf(policy: BurstPolicy, candidate: BurstCandidate): WorkerC
 }
 
 /**
- * Why a cluster of this candidate and this size would be refused, by the API server or by quotas; undefined: it would not.
- * @param beside what has a share of the quotas though no cache shows it yet
+ * Why a cluster of this candidate and size would be refused by the API server or by quotas; undefined: it would not.
+ * @param beside further quota shares that no cache shows yet
  */
 export async function refusalOf(
   world: BurstSight,
@@ -181,7 +181,7 @@ export async function refusalOf(
   return overQuota(world, cluster, beside);
 }
 
-/** The share of quotas that a cluster will have that is only written down. */
+/** Quota share of a recorded purchase. */
 export function shareOf(world: BurstSight, cluster: WorkerCluster): Claimant {
   const there = whereItComes(world, cluster);
   const held = there && sizeWith(there, {}).asked;
@@ -195,7 +195,7 @@ function overQuota(world: BurstSight, cluster: WorkerCluster, beside: readonly C
   return refusals.length > 0 ? refusals.map(({ message }) => message).join('; ') : undefined;
 }
 
-/** Why quotas of its namespace would refuse what a cluster asks for. @param beside see refusalOf: instead of what a cache shows of them */
+/** Why quotas of its namespace refuse a cluster. @param beside see refusalOf: replaces cached shares */
 export function refusalsOf(world: BurstSight, claimant: Claimant, beside: readonly Claimant[]): Refusal[] {
   const { namespace } = splitKey(claimant.key);
   const quotas = world.quotas.byIndex(BY_NAMESPACE, namespace);

@@ -15,14 +15,14 @@ import { isOf, type Look, PolicyLook } from './policy-look.ts';
 import type { Turn } from './turn.ts';
 import type { BurstSight, BurstWorld } from './world.ts';
 
-/** As often a hub is asked what it has no place for, while a policy names it. */
+/** Interval of asking a hub for unplaced work while a policy names it. */
 const LOOK_MS = 10_000;
 const SOONEST_MS = 100;
 
 /**
- * Decides for all policies of a hub, the older first, so that two of them never buy for the same work: what one buys is room for the next, and
- * what it leaves the next may serve.
- * @returns when to look again; and when something changes by the clock alone, milliseconds since the epoch. Absent: nothing does
+ * Decides for all policies of a hub, oldest first, so that no two buy for the same work: each purchase is room for the
+ * next policy, and unserved work is passed on.
+ * @returns when to run again, and the next change by time alone, milliseconds since the epoch. Absent: none
  */
 export async function reconcileBurst(
   world: BurstWorld,
@@ -53,7 +53,7 @@ export async function reconcileBurst(
     } catch (error) {
       if (signal.aborted || isTransient(error)) throw error;
       await world.fail(policy, error);
-      // It may have bought for it: another one would buy for the same work.
+      // It may have bought already: another policy would buy for the same work.
       withhold(policy);
     }
   }
@@ -63,7 +63,8 @@ export async function reconcileBurst(
       left = await new PolicyLook(world, memory, turn, turns, signal).run(look, left, isPartial);
     } catch (error) {
       if (signal.aborted) throw error;
-      // What it has bought is in its receipt, and room for the others. What it would have bought for is left to its next look, and no more than that.
+      // Its purchases are in its receipt and count as room. Only the work that it would have bought for waits for its
+      // next cycle.
       const isConflict = error instanceof KubeApiError && error.isConflict;
       if (!isConflict && !isTransient(error)) await world.fail(turn.policy, error);
       withhold(turn.policy);
@@ -104,7 +105,7 @@ async function lookAt(world: BurstWorld, memory: BurstMemory, name: string, sign
   }
 }
 
-/** Has it remembered what a hub has placed on clusters that its policies may give back. */
+/** Remembers placements on clusters that policies may give back. */
 function notePlacements(
   world: BurstSight,
   memory: BurstMemory,
@@ -119,7 +120,7 @@ function notePlacements(
   memory.placements.note(name, placed, named(world.members(hub)), watched, world.now().getTime());
 }
 
-/** `namespace/name` of clusters that a policy has bought or woken. */
+/** `namespace/name` of clusters that a policy bought or woke. */
 const keysKept = ({ metadata: { namespace } }: BurstPolicy, receipt: BurstReceipt): string[] => [
   ...clustersIn(receipt).map(({ name }) => `${namespace}/${name}`),
   ...wakesIn(receipt).map(({ cluster }) => cluster),
@@ -128,6 +129,6 @@ const keysKept = ({ metadata: { namespace } }: BurstPolicy, receipt: BurstReceip
 async function receiptOf({ receipts }: BurstWorld, policy: BurstPolicy, signal: AbortSignal): Promise<BurstReceipt> {
   const { name, namespace = '', uid = '' } = policy.metadata;
   const kept = await receipts.read(keyOf(policy), signal);
-  // Of a policy of the same name that is gone: its clusters went with it.
+  // Receipt of a deleted policy of the same name: its clusters went with it.
   return kept?.policy.uid === uid ? kept : receipts.madeFrom(emptyReceipt({ namespace, name, uid }), kept);
 }

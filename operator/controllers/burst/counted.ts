@@ -11,14 +11,14 @@ import type { Node, Pod } from '../../kube/resources.ts';
 type Allocatable = NodeTemplate['allocatable'];
 const GPU = 'nvidia.com/gpu';
 
-/** What the hub counts of a node that is not there yet. undefined: all that it has. Pure. */
+/** Room that the hub counts for a future node. undefined: all of it. Pure. */
 export function countsOf({ spec }: Hub): OfferInputs['counts'] {
   const type = hubType(spec.type);
   if (!type?.counts) return undefined;
   return (free, size) => withCounted(free, type.counts!([amountsOf(size)], spec));
 }
 
-/** What a new node of a cluster, whose nodes have these sizes, has for work as the hub counts it. Pure. */
+/** Room that the hub counts for a new node of a cluster with these node sizes. Pure. */
 export function countedTemplate({ spec }: Hub, template: NodeTemplate, sizes: readonly Amounts[]): NodeTemplate {
   const counted = hubType(spec.type)?.counts?.(sizes, spec);
   return counted ? { ...template, allocatable: withCounted(template.allocatable, counted) } : template;
@@ -32,9 +32,8 @@ function withCounted(allocatable: Allocatable, counted: (free: Amounts) => Amoun
 }
 
 /**
- * What is free on nodes of a cluster and not counted by its hub, as pods that nobody has made: a hub places nothing there, so work that
- * waits has no room in it. Pure.
- * @returns for a node with the pods on it
+ * Free room that a cluster's hub does not count, as placeholder pods: the hub places nothing there. Pure.
+ * @returns function of a node with its pods
  */
 export function uncountedBy({ spec }: Hub, sizes: readonly Amounts[]): (node: Node, pods: readonly Pod[]) => FitPod[] {
   const counted = hubType(spec.type)?.counts?.(sizes, spec);

@@ -49,14 +49,14 @@ import { waitingClusters } from './waiting-clusters.ts';
 import { sleepersOf, wakeKey, wakingKey, wokenBy } from './wake-others.ts';
 import type { BurstSight } from './world.ts';
 
-/** What a policy decides with. */
+/** Inputs of a policy's decision. */
 interface DecisionInputs extends GrowthInputs, EmptyingInputs {
   readonly memory: BurstMemory;
-  /** More of the hub's work waits than this policy is given to decide about. */
+  /** More of the hub's work waits than this policy gets. */
   readonly isPartial: boolean;
 }
 
-/** What a policy does now. What is bought was tried as it will be made: what is refused then is passed by. */
+/** Decision of a policy. Purchases are validated by dry runs; refused ones are skipped. */
 export async function planFor(
   world: BurstSight,
   inputs: DecisionInputs,
@@ -119,15 +119,15 @@ export async function planFor(
       return plan;
     }
     const refused = candidates[at]!;
-    // A quota may allow one of several that are bought together.
+    // A quota may allow some of several purchases.
     const left = passed.filter((name) => name === refused.name).length;
     candidates[at] = left > 0 ? { ...refused, left, noMore: problem } : { ...refused, problem };
-    // It may be allowed by the next look.
+    // The next cycle may be allowed.
     memory.forgetTried(trialKey(policy, refused.name));
   }
 }
 
-/** Clusters for which work waits are idle from now on at the earliest, whichever policy has them. */
+/** Restarts the idle time of clusters for which work waits, in all policies. */
 function noteNeeded(memory: BurstMemory, turns: readonly Turn[], needed: ReadonlySet<string>, now: number): void {
   for (const { policy, receipt } of turns) {
     for (const { name, number } of clustersIn(receipt))
@@ -142,7 +142,7 @@ function noteNeeded(memory: BurstMemory, turns: readonly Turn[], needed: Readonl
 const isBeside = (cluster: WorkerCluster, policy: BurstPolicy): boolean =>
   cluster.metadata.namespace === policy.metadata.namespace;
 
-/** Pods that wait for nodes in clusters of the policy to which it grants these, by the key of the cluster. */
+/** Pending pods in the policy's clusters with grants, by cluster key. */
 function lackingIn(world: BurstSight, seen: readonly Seen[]): Map<string, readonly FitPod[]> {
   const found = new Map<string, readonly FitPod[]>();
   for (const { purchase, cluster, own, hasJoined } of seen) {
@@ -153,7 +153,7 @@ function lackingIn(world: BurstSight, seen: readonly Seen[]): Map<string, readon
   return found;
 }
 
-/** Clusters of the policy that wait and are ready, with what they would take. */
+/** Ready waiting clusters of the policy, with their room. */
 function warmOf(world: BurstSight, { hub, turn, now }: DecisionInputs, seen: readonly Seen[]): WarmCluster[] {
   const room = {
     open: (cluster: WorkerCluster) => supplyIn(world, hub, cluster),
@@ -162,7 +162,7 @@ function warmOf(world: BurstSight, { hub, turn, now }: DecisionInputs, seen: rea
   return waitingClusters(turn.receipt, seen, room, now);
 }
 
-/** Pools that may grow less, all of those for which quotas refuse what is planned; undefined: they refuse nothing. */
+/** Growable pools reduced by what quotas refuse; undefined: nothing is refused. */
 function withinQuota(growth: readonly GrowthView[], judged: JudgedGrowth): GrowthView[] | undefined {
   if (judged.refused.size === 0) return undefined;
   const refused = [...judged.refused];
@@ -177,13 +177,13 @@ function withinQuota(growth: readonly GrowthView[], judged: JudgedGrowth): Growt
   }));
 }
 
-/** The receipt with what the plan decides, before anything of it is done. */
+/** The receipt after the plan's decisions, before they are carried out. */
 export function withPlan(world: BurstSight, inputs: DecisionInputs, plan: ClustersPlan): BurstReceipt {
   const { policy, now } = inputs;
   const { dryRun } = policy.spec;
   const withOrder = dryRun ? withDryOrder : withRealOrder;
   let receipt = plan.orders.reduce((next, order) => withOrder(world, inputs, next, order), inputs.receipt);
-  // Also in a dry run: what was begun before it is not left half done.
+  // In a dry run too: earlier actions must not stay half done.
   for (const one of plan.kept) receipt = keepCluster(receipt, one, now);
   for (const removal of plan.removals) {
     const { name: cluster, why, toSleep, isOthers } = removal;
@@ -204,7 +204,7 @@ export function withPlan(world: BurstSight, inputs: DecisionInputs, plan: Cluste
   return receipt;
 }
 
-/** The receipt with an order that is to be done. */
+/** The receipt with an order to carry out. */
 function withRealOrder(
   world: BurstSight,
   { hub, policy, growths, now }: DecisionInputs,
@@ -239,7 +239,7 @@ function withRealOrder(
   }
 }
 
-/** The receipt with an order that a policy only tells of. */
+/** The receipt with an order of a dry run. */
 function withDryOrder(
   world: BurstSight,
   { hub, growths, now }: DecisionInputs,

@@ -6,14 +6,14 @@ import type { Log } from '../../kube/log.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { Pacer } from '../pacer.ts';
 
-/** What is kept of an object: hubs have many, and each may be large. */
+/** Kept part of an object: hubs have many large ones. */
 type Kept = KubeObject & { readonly said?: string | undefined };
 
-/** How often it is told of, milliseconds: a scheduler that has much to place writes often, and each look asks the hub for all of it. */
+/** Rate of notifications, milliseconds: a busy scheduler writes often, and each cycle reads all objects of the hub. */
 interface NewsTimes {
-  /** So long the first news wait for others of the same moment. */
+  /** Delay of the first notification, to collect others. */
   readonly settleMs: number;
-  /** From one telling to the next, at least. */
+  /** Shortest interval. */
   readonly intervalMs: number;
 }
 
@@ -25,7 +25,7 @@ interface Followed {
   readonly pacer: Pacer;
 }
 
-/** Has news of what hubs have no place for heard of at once: a look comes only every few seconds. */
+/** Watches hubs for unplaced work, because cycles are seconds apart. */
 export class DemandWatches {
   readonly #watches = new Map<string, Followed>();
   readonly #log: Log;
@@ -38,7 +38,7 @@ export class DemandWatches {
     this.#times = times;
   }
 
-  /** From now on; nothing new where it is followed already by this client. */
+  /** Starts watching; no change when watched by this client already. */
   follow(hub: string, client: KubeClient, { resources, says }: DemandWatch): void {
     const known = this.#watches.get(hub);
     if (known?.client === client) return;
@@ -58,7 +58,7 @@ export class DemandWatches {
     };
     const informers = resources.map((resource) => new Informer<Kept>(client, resource, { transform, log: this.#log }));
     for (const informer of informers) {
-      // Where things were placed nobody asks here.
+      // Placement is not watched here.
       informer.onChange((event) => {
         const before = event.type === 'updated' ? event.old.said : undefined;
         const now = event.type === 'deleted' ? undefined : event.object.said;

@@ -17,7 +17,7 @@ import type { DecidedSizes } from '../decided-sizes.ts';
 import type { ClaimantDependencies } from '../quota/claimants.ts';
 import type { HubSays } from './hear-hub.ts';
 
-/** What a garden is seen with. */
+/** Dependencies for observing a garden. */
 export interface BurstSightDependencies extends ClaimantDependencies {
   readonly garden: Pick<KubeClient, 'create' | 'getOrUndefined'>;
   /** With index BY_HUB. */
@@ -32,27 +32,26 @@ export interface BurstSightDependencies extends ClaimantDependencies {
   readonly capacity: Pick<DepletedOffers, 'known'>;
   readonly decided: NonNullable<ClaimantDependencies['decided']>;
   readonly sizes: Pick<DecidedSizes, 'sleepOrder'>;
-  /** What a hub says now. Throws where it does not answer. */
+  /** Reads a hub. Throws when it does not answer. */
   hear(hub: Hub, signal: AbortSignal): Promise<HubSays>;
   /**
-   * Of a policy that only says what it would do: whether others are to find it done, as where all are asked what they would do. Absent: nobody
-   * is.
+   * For a dry-run policy: whether others treat its decisions as done, as when all policies are previewed. Absent: no.
    */
   claims?(policy: BurstPolicy): boolean;
   /**
-   * What a hub has placed on a member and would move; a sentence: it moves nothing. undefined: hubs of its type do not tell. Throws where
-   * it does not answer.
+   * Placed work on a member that the hub would move; a sentence: it moves nothing. undefined: its type does not report
+   * that. Throws when it does not answer.
    */
   placedWork(hub: Hub, member: string, signal: AbortSignal): Promise<readonly PlacedWork[] | string | undefined>;
   /**
-   * What a hub asks about work that it holds, where no policy names it. undefined: nothing there asks. Absent: nobody answers, as where one only
-   * looks what would be decided. Throws where it does not answer.
+   * Questions of a hub about held work, without a policy. undefined: none. Absent: not answered, as in previews. Throws
+   * when it does not answer.
    */
   asksOf?(hub: Hub, signal: AbortSignal): Promise<Asking | undefined>;
   now(): Date;
 }
 
-/** What decides about clusters works with. */
+/** Dependencies of the controller. */
 export interface BurstDependencies extends BurstSightDependencies {
   readonly garden: KubeClient;
   /** With index BY_HUB. */
@@ -61,12 +60,12 @@ export interface BurstDependencies extends BurstSightDependencies {
   readonly sizes: Pick<DecidedSizes, 'decide' | 'sleepOrder' | 'orderSleep'>;
   readonly receipts: Receipts<StoredReceipt>;
   readonly metrics: Registry;
-  /** Writes an answer into a hub. Throws as KubeClient does; error 409: somebody has changed the object since. */
+  /** Writes an answer into a hub. Throws as KubeClient does; error 409: the object has changed. */
   writeStatus?(hub: Hub, part: StatusPart, signal: AbortSignal): Promise<void>;
   recordEvent: Core['recordEvent'];
 }
 
-/** The receipts of all policies, by `namespace/name`, in the operator's namespace: a tenant writes none of them. */
+/** Receipts of policies by `namespace/name`, in the operator's namespace, where tenants cannot write. */
 export const burstReceipts = (garden: ReceiptClient, operatorNamespace: string): Receipts<StoredReceipt> =>
   new Receipts<StoredReceipt>(
     garden,

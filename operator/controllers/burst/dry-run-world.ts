@@ -3,15 +3,15 @@ import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
 import type { Outcome } from './seen.ts';
 import type { BurstActs, BurstSight, BurstWorld } from './world.ts';
 
-/** Nothing of it is done, and nothing is written down. */
+/** Performs and records nothing. */
 const nothing = async (): Promise<void> => {};
 
 /**
- * A world in which whatever is decided is only told: policies are as in the one that is seen, and say what they would do.
- * @param policies those that decide, each as it is to decide
- * @param receipts where what policies have written down is read
- * @param tell is told what a look at a policy has come to
- * @param fail is told what a look at a policy has thrown
+ * A world that only reports decisions: policies are those of the observed world, each with a dry run.
+ * @param policies with the settings to decide by
+ * @param receipts read-only receipts of policies
+ * @param tell receives each policy's result
+ * @param fail receives each policy's error
  */
 export function dryRunWorld(
   sight: BurstSight,
@@ -24,7 +24,7 @@ export function dryRunWorld(
     ...sight,
     policies: { byIndex: (_, hub) => policies.filter(({ spec }) => spec.hub === hub) },
     receipts: {
-      // What was decided before is not told again: all decisions are those of this look.
+      // Without old decisions, so that all reported ones are of this cycle.
       async read(key, signal): Promise<BurstReceipt | undefined> {
         const kept = await receipts.read(key, signal);
         return kept && { ...kept, decisions: [] };

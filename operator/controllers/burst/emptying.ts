@@ -17,19 +17,19 @@ import { supplyIn } from './supply.ts';
 import type { Turn } from './turn.ts';
 import type { BurstSight, BurstWorld } from './world.ts';
 
-/** What is looked at before a cluster is emptied. */
+/** Inputs of emptying. */
 export interface EmptyingInputs {
   readonly hub: Hub;
   readonly policy: BurstPolicy;
   readonly turn: Turn;
-  /** Of all policies of the hub. */
+  /** All policies of the hub. */
   readonly turns: readonly Turn[];
-  /** Work of the hub that waits, whoever may serve it. */
+  /** Waiting work of the hub for any policy. */
   readonly hubWaiting: readonly HubWork[];
   readonly now: number;
 }
 
-/** What a plan needs to know to empty clusters. Nobody is asked before it is time for one. @param seen what the policy has bought */
+/** Facts for emptying clusters. Nothing is read before a cluster is due. @param seen purchases of the policy */
 export async function emptyingOf(
   world: BurstSight,
   inputs: EmptyingInputs,
@@ -60,12 +60,12 @@ export async function emptyingOf(
   };
 }
 
-/** In these phases work of a cluster moves, or has to. */
+/** Phases in which a cluster's work moves. */
 const MOVES: ReadonlySet<Seen['purchase']['phase']['name']> = new Set(['Emptying', 'Leaving']);
 
-/** Why work of the hub is not moved now, because of what is none of the policy's; undefined: nothing speaks against it. */
+/** Reason why the hub does not move work now (independent of the policy); undefined: none. */
 function whyUnsettled(world: BurstSight, { hub, turn, turns }: EmptyingInputs): string | undefined {
-  // Room that two count on is promised twice.
+  // Two emptyings might count on the same room.
   const busy = turns.find(
     (other) =>
       other !== turn &&
@@ -77,7 +77,7 @@ function whyUnsettled(world: BurstSight, { hub, turn, turns }: EmptyingInputs): 
   return world.isMoving(hub) ? 'work of another cluster of the hub is being moved' : undefined;
 }
 
-/** A cluster that is being emptied, as its membership tells of it; undefined: it is not, or is not there. */
+/** A cluster that is being emptied, by its membership; undefined: not so, or missing. */
 function emptyingSeen(
   world: BurstSight,
   inputs: EmptyingInputs,
@@ -88,7 +88,8 @@ function emptyingSeen(
   const { name } = purchase;
   const { hasBegun, isDone, refused, because } = world.emptying(hub, cluster);
   const { drainDeadline } = policy.spec.scaleIn ?? {};
-  // The Hub's is for clusters that leave: it may end in force, and an administrator sets it. Who empties what could stay may want to wait less.
+  // The Hub's timeout is for leaving clusters, set by administrators, and may end in force. A policy may choose a
+  // shorter one for emptying.
   const timeoutMs = parseDuration(drainDeadline ?? '') ?? drainTimeoutMs(hub.spec);
   const isLate = Date.parse(purchase.phase.since) + timeoutMs <= now;
   const time = drainDeadline ? `its drainDeadline of ${drainDeadline}` : `${timeoutMs / 60_000} minutes`;
@@ -105,9 +106,8 @@ function emptyingSeen(
 }
 
 /**
- * Tells memberships by a label which clusters are to be emptied, and which take work again. Does nothing where it was done; what is given back is
- * left as it is.
- * @returns why one of them cannot be told, a sentence; undefined: each can be
+ * Sets and removes the label by which memberships empty clusters. Idempotent; leaves returned clusters unchanged.
+ * @returns why one cannot be labelled, a sentence; undefined: none
  */
 export const markEmptying = (
   world: BurstWorld,
@@ -121,7 +121,7 @@ export const markEmptying = (
     receipt,
     (purchase, cluster) => {
       const { name, labels, deletionTimestamp } = cluster.metadata;
-      // Until it sleeps its hub is to place nothing there.
+      // Its hub must place nothing there until it sleeps.
       if (deletionTimestamp || (isToSleep(purchase) && !isAsleep(cluster))) return undefined;
       const isMarked = labels?.[LABELS.burstEmptying] !== undefined;
       const isWanted = emptyingSinceOf(purchase) !== undefined;

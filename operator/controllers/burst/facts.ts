@@ -21,7 +21,7 @@ import { PLACED_MS } from './arrival.ts';
 import type { HubWork } from './hub-work.ts';
 import type { Seen } from './seen.ts';
 
-/** The receipt with what is seen of its clusters: that they are there, have joined, cost something else by now, or are gone. Pure. */
+/** The receipt after observing clusters: existing, joined, with changed cost, or gone. Pure. */
 export function withFacts(
   receipt: BurstReceipt,
   seen: readonly Seen[],
@@ -30,7 +30,7 @@ export function withFacts(
 ): BurstReceipt {
   let next = receipt;
   const placed = new Map(seen.map(({ purchase, placedBy = 0 }) => [purchase.number, placedBy]));
-  /** Until when a hub may still be about to place work there. What it places as a whole waits for all that was bought for it. */
+  /** Until when a hub may still place work there. A source is placed after everything bought for it has come. */
   const placedUntil = (purchase: ClusterPurchase): number => {
     const joinedAt = joinedAtOf(purchase);
     return joinedAt === undefined
@@ -41,17 +41,17 @@ export function withFacts(
     const { name, candidate, uid, at, wokenAt, readyAt, work: hasWorked, sources, revision } = purchase;
     const joinedAt = joinedAtOf(purchase);
     if (!cluster) {
-      // One that was never seen is still to be made; one that was is gone, or is somebody else's now.
+      // A cluster never seen is yet to be made; a seen one is gone or somebody else's now.
       if (uid !== undefined) next = forgetCluster(next, name, now);
       continue;
     }
     const { uid: its } = cluster.metadata;
     if (its !== undefined) next = withCluster(next, name, (one) => seeCluster(one, its));
-    // One that was put to sleep is in its hub until that has let go of it.
+    // A cluster put to sleep stays in its hub until released.
     if (hasJoined && joinedAt === undefined && waitOf(purchase) !== 'asleep') {
       next = withCluster(next, name, (one) => joinHub(one, now));
       if (isWaking(purchase)) next = noteWaking(next, candidate, now - Date.parse(wokenAt!));
-      // One that has waited warm has taken as long as it took then.
+      // A warm cluster's startup time was recorded when it became ready.
       else if (readyAt === undefined) next = noteStartup(next, candidate, now - Date.parse(at));
     }
     if (isWarm && readyAt === undefined) {
@@ -59,7 +59,7 @@ export function withFacts(
       next = noteStartup(next, candidate, now - Date.parse(at));
     }
     const hourly = cluster.status?.cost?.hourly;
-    // Until it has machines it costs what it was bought for: a budget must not be spent twice in between.
+    // Until its machines exist it counts with its purchase price: a budget must not be spent twice meanwhile.
     const isThere = (joinedAt ?? readyAt) !== undefined && !isWaking(purchase);
     if (hourly !== undefined && (isThere || isLeaving(purchase))) next = setRate(next, name, hourly, now);
     if (isIdle === false && !hasWorked)

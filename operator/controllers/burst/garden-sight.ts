@@ -45,10 +45,10 @@ import type { EmptyingSight, PoolNamed, PoolSeen, Sight } from './seen.ts';
 import { utilization } from './utilization.ts';
 import { whereItComes } from './where-it-comes.ts';
 
-/** Of one cluster so many pods that wait are looked at. */
+/** Most pending pods per cluster. */
 const MOST_PENDING = 500;
 
-/** The membership of a cluster in a hub. */
+/** Membership of a cluster in a hub. */
 const membershipOf = (
   { memberships }: Pick<BurstSightDependencies, 'memberships'>,
   hub: Hub | string,
@@ -56,7 +56,7 @@ const membershipOf = (
 ): Membership | undefined =>
   memberships.get(`${namespace}/${membershipName(name, typeof hub === 'string' ? hub : hub.metadata.name)}`);
 
-/** Clusters in which a hub may have placed work: members that do not leave. */
+/** Clusters on which a hub may have placed work: members that are not leaving. */
 export const membersOf = (deps: BurstSightDependencies, hub: Hub): WorkerCluster[] =>
   deps.memberships.byIndex(BY_HUB, hub.metadata.name).flatMap((membership) => {
     const { metadata, status } = membership;
@@ -65,14 +65,14 @@ export const membersOf = (deps: BurstSightDependencies, hub: Hub): WorkerCluster
     return isIn && cluster && !cluster.metadata.deletionTimestamp ? [cluster] : [];
   });
 
-/** By what name a hub has a cluster. */
+/** Name of a cluster in a hub. */
 export const nameIn = (
   deps: Pick<BurstSightDependencies, 'memberships'>,
   hub: string,
   cluster: WorkerCluster,
 ): string => membershipOf(deps, hub, cluster)?.status?.memberName ?? cluster.metadata.name;
 
-/** Pods of work on a cluster of this hub; undefined: it does not answer. */
+/** Work pods on a cluster of this hub; undefined: it does not answer. */
 export function workOn(
   deps: Pick<BurstSightDependencies, 'hubs' | 'openClusters'>,
   hub: string,
@@ -83,7 +83,7 @@ export function workOn(
   return open?.pods.list().filter((pod) => isWork(its, pod));
 }
 
-/** How a cluster stands in the hub of a policy, and how much runs there. */
+/** State of a cluster in a policy's hub, and its load. */
 export function sightOf(
   deps: BurstSightDependencies,
   policy: BurstPolicy,
@@ -95,7 +95,7 @@ export function sightOf(
   const open = deps.openClusters.get(keyOf(cluster));
   return {
     isJoined,
-    // All is done that a join does before it opens a cluster.
+    // The join is complete except for opening.
     isReady: membership?.status?.state === 'Joining' && isTrue(membership.status.conditions, 'Warm'),
     isWorkless: open && !open.pods.list().some((pod) => isWork(hub, pod)),
     isUnderused: isJoined ? isUnderused(deps, hub, policy, keyOf(cluster)) : undefined,
@@ -103,7 +103,7 @@ export function sightOf(
   };
 }
 
-/** @returns undefined where nobody can tell, or the policy does not ask */
+/** @returns undefined when unknown, or when the policy does not consolidate */
 function isUnderused(
   deps: BurstSightDependencies,
   hub: SystemNamespaces,
@@ -117,13 +117,13 @@ function isUnderused(
   return used === undefined ? undefined : hasLittleWork(policy, used);
 }
 
-/** Nodes of a cluster that are Ready; none where it does not answer. */
+/** Ready nodes of a cluster; empty when it does not answer. */
 export const readyNodes = (
   { openClusters }: Pick<BurstSightDependencies, 'openClusters'>,
   cluster: WorkerCluster,
 ): Node[] => (openClusters.get(keyOf(cluster))?.nodes.list() ?? []).filter((node) => conditionIsTrue(node, 'Ready'));
 
-/** Ready nodes with what runs there, as the hub counts it. */
+/** Ready nodes with their pods, as counted by the hub. */
 export function roomIn(deps: BurstSightDependencies, hub: Hub, cluster: WorkerCluster): Supply['nodes'] {
   const open = deps.openClusters.get(keyOf(cluster));
   const sizes = nodeSizesOf(cluster, open, whereItComes(deps, cluster)?.profile);
@@ -142,7 +142,7 @@ function withPods(
   });
 }
 
-/** Pods of a cluster that wait for a node of it. */
+/** Pending pods of a cluster. */
 export const waitingPods = (
   { openClusters }: Pick<BurstSightDependencies, 'openClusters'>,
   cluster: WorkerCluster,
@@ -154,19 +154,19 @@ export const waitingPods = (
     .slice(0, MOST_PENDING)
     .map(fitPod);
 
-/** Pods of a cluster for which its autoscaler would ask for nodes, without those that a node was bought for in vain. */
+/** Pending pods for which a cluster's autoscaler would buy nodes, without those that a node was bought for in vain. */
 export function lackingPods(deps: BurstSightDependencies, cluster: WorkerCluster): FitPod[] {
   const pods = deps.openClusters.get(keyOf(cluster))?.pods.list() ?? [];
   const { demands } = pendingDemand(pods, { isNominationLive: () => false });
   const decided = deps.decided(cluster);
   const stopped = typeof decided === 'string' ? [] : [...decided.values()].map(({ memory }) => memory?.stops ?? {});
   const asked = demands.filter(({ likeness = '' }) => !stopped.some((stops) => likeness in stops));
-  // Pods of the system alone buy nothing.
+  // System pods alone buy nothing.
   if (asked.every((one) => one.isSystem)) return [];
   return asked.flatMap(({ keys, replica }) => keys.map(() => replica)).slice(0, MOST_PENDING);
 }
 
-/** Pools of a cluster that are Coppice's to size, with what new nodes have as the hub counts it; undefined: nobody can tell. */
+/** Pools that Coppice sizes, with new nodes as counted by the hub; undefined: unknown. */
 export function countedPools(
   deps: BurstSightDependencies,
   hub: Hub,
@@ -182,7 +182,7 @@ export function countedPools(
   }));
 }
 
-/** What is seen now of a pool that was made larger. */
+/** Observed state of an enlarged pool. */
 export function grownNow(deps: BurstSightDependencies, growth: PoolNamed, now: number): PoolNow | 'gone' | 'unknown' {
   const cluster = clusterByUid(deps, growth);
   if (!cluster) return 'gone';
@@ -193,14 +193,14 @@ export function grownNow(deps: BurstSightDependencies, growth: PoolNamed, now: n
   const pool = desiredSizes({ cluster, profile, decided }).find(({ name }) => name === growth.pool);
   if (!pool || !isCoppices(pool)) return 'gone';
   const there = (byPool(open.nodes.list()).get(pool.name) ?? []).filter(isThere);
-  // Looking whether it is sold out costs a walk over all pods of the cluster.
+  // Checking for sold-out offers scans all pods of the cluster.
   const seen = growth.isSettled
     ? undefined
     : poolsSeen(deps, cluster, [], now)?.find((one) => one.pool.name === pool.name);
   return { count: pool.count, present: there.length, isSoldOut: seen?.soldOut !== undefined };
 }
 
-/** How the hub knows a cluster, or would know one that is not made yet. */
+/** A cluster as the hub knows it, or would know a future one. */
 export function memberOf(
   deps: Pick<BurstSightDependencies, 'profiles' | 'openClusters' | 'memberships' | 'clusters' | 'capacity' | 'now'>,
   hub: Hub,
@@ -220,7 +220,7 @@ export function memberOf(
   };
 }
 
-/** With what its status will say, as far as its labels rest on it. */
+/** The cluster with expected status, as far as labels depend on it. */
 function asMade(cluster: WorkerCluster, profile: CloudProfile | undefined): WorkerCluster {
   const region = cluster.spec.region ?? profile?.spec.defaults?.region ?? profile?.spec.regions[0]?.name;
   const mode = cluster.spec.mode ?? profile?.spec.defaults?.mode;
@@ -228,7 +228,7 @@ function asMade(cluster: WorkerCluster, profile: CloudProfile | undefined): Work
   return { ...cluster, status };
 }
 
-/** Who decides what kubelets of such a cluster keep; where that is not known, whoever is known to keep most. */
+/** Formula for kubelet's reserved resources; when unknown, the one that reserves most. */
 export function reserveOf(
   { provider }: Pick<BurstSightDependencies, 'provider'>,
   { spec }: WorkerCluster,
@@ -239,7 +239,7 @@ export function reserveOf(
   return isManaged ? (MANAGED_RESERVES[profile.spec.type] ?? 'gke') : 'machines';
 }
 
-/** Whether somebody's cluster sleeps because its own spec says so, and is in the hub. */
+/** Whether somebody's cluster sleeps by its own spec, and is in the hub. */
 export function sleepsBySpec(deps: BurstSightDependencies, hub: Hub, cluster: WorkerCluster): boolean {
   const { metadata, status } = cluster;
   const state = membershipOf(deps, hub, cluster)?.status?.state;
@@ -254,7 +254,7 @@ export function sleepsBySpec(deps: BurstSightDependencies, hub: Hub, cluster: Wo
   );
 }
 
-/** How far the work of a cluster is moved away, as its membership tells of it. */
+/** Progress of emptying a cluster, by its membership. */
 export function emptyingIn(deps: BurstSightDependencies, hub: Hub, cluster: WorkerCluster): EmptyingSight {
   const conditions = membershipOf(deps, hub, cluster)?.status?.conditions;
   const drained = findCondition(conditions, 'Drained');
@@ -265,13 +265,13 @@ export function emptyingIn(deps: BurstSightDependencies, hub: Hub, cluster: Work
     hasBegun: drained?.reason === 'Draining' || drained?.status === 'True',
     isDone: drained?.status === 'True',
     refused: drained?.reason === 'DrainNotPossible' ? drained.message : undefined,
-    // Whether there is room the plan says at each look, by nodes. Its membership goes by sums that its members wrote down a moment ago, and
-    // asks again.
+    // Room is checked by the plan in each cycle, by nodes. The membership uses sums that its members reported a moment
+    // ago.
     because: noRoom?.message ?? (left && `pod ${keyOf(left)} is there`),
   };
 }
 
-/** Whether work of some cluster of the hub is being moved, as it leaves. */
+/** Whether the hub moves work of a leaving cluster. */
 export const isMoving = ({ memberships }: Pick<BurstSightDependencies, 'memberships'>, hub: Hub): boolean =>
   memberships
     .byIndex(BY_HUB, hub.metadata.name)
@@ -280,7 +280,7 @@ export const isMoving = ({ memberships }: Pick<BurstSightDependencies, 'membersh
         metadata.deletionTimestamp !== undefined || findCondition(status?.conditions, 'Drained') !== undefined,
     );
 
-/** What runs there, as it would wait for room elsewhere. Asks the hub and the cluster. */
+/** Work of a cluster as it would wait elsewhere. Asks the hub and the cluster. */
 export async function movableIn(
   deps: BurstSightDependencies,
   hub: Hub,

@@ -37,15 +37,15 @@ import { tellDecisions, tellOutcomes } from './tell-outcomes.ts';
 import { toldStatus } from './told-status.ts';
 import type { BurstActs, BurstSight, BurstWorld } from './world.ts';
 
-/** A garden, for one look: its caches, its hubs and its API server. */
+/** World of a garden for one cycle: caches, hubs and API server. */
 export const gardenWorld = (deps: BurstDependencies): BurstWorld => ({ ...gardenSight(deps), ...gardenActs(deps) });
 
-/** A hub that has not answered by then is taken for one that does not. */
+/** Timeout of a hub. */
 const ANSWER_MS = 30_000;
 
 const inTime = (signal: AbortSignal): AbortSignal => AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
 
-/** What is seen in a garden, for one look. */
+/** Observations of a garden for one cycle. */
 export function gardenSight(deps: BurstSightDependencies): BurstSight {
   const daemons = new Map<string, SiblingDaemons>();
   const daemonsIn = (hub: Hub): SiblingDaemons => {
@@ -109,9 +109,9 @@ export function gardenSight(deps: BurstSightDependencies): BurstSight {
   };
 }
 
-/** Receipts as they are stored, in the form in which they are decided with. */
+/** Stored receipts, converted to the form used in decisions. */
 export function keptReceipts(stored: BurstDependencies['receipts']): BurstActs['receipts'] {
-  /** What each was read from, or stored as. */
+  /** Stored form of each receipt. */
   const forms = new WeakMap<BurstReceipt, StoredReceipt>();
   const formOf = (receipt: BurstReceipt): StoredReceipt => {
     const form = forms.get(receipt) ?? storedReceipt(receipt);
@@ -152,7 +152,7 @@ function gardenActs(deps: BurstDependencies): BurstActs {
       await deps.sizes.decide(decision, signal);
     },
     orderSleep: (key, uid, order, signal) => deps.sizes.orderSleep(key, uid, order, signal),
-    // Of pools that Coppice sizes the autoscaler does; of others nobody else.
+    // In pools that Coppice sizes the autoscaler does this.
     noteInterruptions(bought) {
       for (const cluster of bought) {
         const nodes = deps.openClusters.get(keyOf(cluster))?.nodes.list();

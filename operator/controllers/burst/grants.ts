@@ -8,7 +8,7 @@ import { type ClusterChange, changeKept, poolsPatch } from './act.ts';
 import { isOf } from './own-clusters.ts';
 import type { BurstSight, BurstWorld } from './world.ts';
 
-/** What is seen of a pool that nodes were granted to; undefined: nobody can tell now. */
+/** Observed state of a granted pool; undefined: unknown. */
 export function grantedPool(
   world: BurstSight,
   policy: BurstPolicy,
@@ -34,9 +34,9 @@ function heldBy(
 }
 
 /**
- * Has pools of bought clusters have no more nodes than are granted to them, and no fewer while these are on their way; and have those that hold fewer
- * have no more than that, so that the rest is free for others. Does nothing where it was done.
- * @returns why one of them cannot be changed, a sentence; undefined: each can be
+ * Limits pools of bought clusters to their grants while nodes are on their way, and to their present size otherwise, so
+ * that the rest is free. Idempotent.
+ * @returns why one cannot be changed, a sentence; undefined: none
  */
 export const applyGrants = (
   world: BurstWorld,
@@ -69,7 +69,7 @@ function grantChange(
     if (!grant || pool.maximum === undefined) return pool;
     if (isInUse(receipt, purchase, pool.name, grant, now))
       return pool.maximum < grant.nodes ? { ...pool, maximum: grant.nodes } : pool;
-    // It could not have them again.
+    // A suspended policy could not grant them again.
     if (policy.spec.suspend) return pool;
     const held = heldBy(world, `${namespace}/${name}`, uid, pool);
     const isFree = held !== undefined && held < pool.maximum && world.lacking(cluster).length === 0;

@@ -7,8 +7,8 @@ import { clusterByUid } from './own-clusters.ts';
 import type { BurstWorld } from './world.ts';
 
 /**
- * Has pools be as large as the receipts say, as their autoscaler would: what it knows about nodes on their way out is kept. Does nothing where
- * it was done.
+ * Raises pools to their recorded sizes, as their autoscaler would, preserving its records about leaving nodes.
+ * Idempotent.
  */
 export async function growPools(
   world: BurstWorld,
@@ -24,7 +24,7 @@ export async function growPools(
     const decided = cluster && world.decided(cluster);
     if (!cluster || !decided || decided === 'unknown' || !isToOrder(growth, now)) continue;
     const seen = world.pools(hub, cluster, [])?.find(({ pool }) => pool.name === growth.pool);
-    // What is sold out its autoscaler asks for no longer.
+    // Its autoscaler no longer requests sold-out offers.
     if (!seen?.template || seen.count >= growth.to) continue;
     const { pool } = seen;
     const known = decided === 'none' ? undefined : decided.get(growth.pool);

@@ -24,22 +24,22 @@ import { isManaged } from './managed-mode.ts';
 import type { PoolSeen } from './seen.ts';
 import type { BurstSight } from './world.ts';
 
-/** What pools that may grow are looked at with. */
+/** Inputs of growth. */
 export interface GrowthInputs {
   readonly hub: Hub;
   readonly policy: BurstPolicy;
   readonly receipt: BurstReceipt;
-  /** What all policies of the hub have written down to be added. */
+  /** Recorded growth of all policies of the hub. */
   readonly growths: readonly NodesPurchase[];
   readonly now: number;
 }
 
 type Entry = NonNullable<BurstPolicy['spec']['grow']>[number];
 
-/** Clusters in these phases do not grow. */
+/** Phases in which clusters do not grow. */
 const ENDING: ReadonlySet<ClusterPurchase['phase']['name']> = new Set(['Emptying', 'Leaving']);
 
-/** Pools that a policy may have grow: of its own clusters, and of those in its namespace that it names. */
+/** Pools that a policy may grow: of its own clusters, and of those that it names in its namespace. */
 export function growthOf(world: BurstSight, inputs: GrowthInputs): GrowthView[] {
   const { hub, policy, receipt } = inputs;
   const { namespace = '' } = policy.metadata;
@@ -64,7 +64,7 @@ export function growthOf(world: BurstSight, inputs: GrowthInputs): GrowthView[] 
     return {
       name: entry.name,
       left: entry.maximumNodes - added.reduce((sum, { nodes }) => sum + nodes, 0),
-      // A cluster of a policy grows for that one only: it is in its budget.
+      // A policy's cluster grows for that policy only, because it is in its budget.
       pools: pools(
         ({ metadata: { labels } }) =>
           labels?.[LABELS.burst] === undefined && matchesLabels(labels ?? {}, entry.clusterSelector),
@@ -108,11 +108,11 @@ function poolsOf(
         template: { ...one.template, id: `${key}/${name}` },
         more,
         hourly: typeof price !== 'string' ? price : 0n,
-        // What was bought before grants were kept is counted at its largest.
+        // Purchases older than grants count with their maximum.
         ...(purchase && { counted: granted ? Math.max(0, granted.nodes - held) : more }),
         ...(purchase && { unasked: restsUntil(receipt, grantRestOf(key, name), now) }),
         ...(typeof price !== 'string' && { price }),
-        // No node has a control plane of its own.
+        // A node has no control plane.
         ...(profile.spec.billing && {
           billing: { machines: billingOf(profile, 'machines'), controlPlane: undefined, fee: 0n },
         }),
@@ -129,7 +129,7 @@ function poolsOf(
   });
 }
 
-/** Most nodes of a pool: of what a policy has bought, those that its candidate says, where it grants them. */
+/** Most nodes of a pool: for granted ones of a policy's cluster, its candidate's maximum. */
 function mostOf({ spec }: BurstPolicy, purchase: ClusterPurchase | undefined, { pool }: PoolSeen): number {
   if (!purchase?.granted?.[pool.name]) return pool.maximum;
   const template = spec.candidates.find(({ name }) => name === purchase.candidate)?.template.spec;
@@ -143,7 +143,7 @@ function restsUntil({ rests }: BurstReceipt, name: string, now: number): string 
     : undefined;
 }
 
-/** What one more node costs in an hour; a sentence: why nobody knows. */
+/** Price of one more node per hour; a sentence: why unknown. */
 function priceOf(
   profile: CloudProfile,
   { spec: { budget } }: BurstPolicy,
@@ -160,15 +160,15 @@ function priceOf(
   return `a node of machine type ${name} has no price in ${budget.currency}, and assumedHourly does not say for how much it counts`;
 }
 
-/** What quotas say of growth. */
+/** Quotas' verdict on growth. */
 export interface JudgedGrowth {
-  /** What they would refuse, and why. */
+  /** Refused orders with reasons. */
   readonly refused: ReadonlyMap<NodesOrder, string>;
-  /** The share that each cluster of the rest will have. */
+  /** Resulting shares of the others. */
   readonly shares: readonly Claimant[];
 }
 
-/** Judges growth by quotas, each cluster after those before it: what these will have nobody else gets. */
+/** Checks growth against quotas in order: earlier orders take precedence. */
 export function judgeGrowth(world: BurstSight, growths: readonly NodesOrder[]): JudgedGrowth {
   const refused = new Map<NodesOrder, string>();
   const shares: Claimant[] = [];
@@ -183,7 +183,7 @@ export function judgeGrowth(world: BurstSight, growths: readonly NodesOrder[]): 
   return { refused, shares };
 }
 
-/** A cluster that asks for these nodes more; undefined: nobody can tell what it has. */
+/** A cluster with more nodes; undefined: its present size is unknown. */
 function claimantWith(world: BurstSight, written: WorkerCluster, growths: readonly NodesOrder[]): Claimant | undefined {
   const there = whereItIs(written, world.profiles);
   const decided = world.decided(written);

@@ -2,11 +2,11 @@ import type { HubSpec } from '../../api/hub.ts';
 import type { Asking, Demand, HubType, PlacedSource, Reader } from '../../hubs/contract.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 
-/** What a hub says in one look. */
+/** A hub's report in one cycle. */
 export interface HubSays {
-  /** What it has no place for. undefined: hubs of its type do not tell. */
+  /** Work without a place. undefined: its type does not report that. */
   readonly demands: readonly Demand[] | undefined;
-  /** What it has decided to run where. Absent: it does not tell. */
+  /** Placements. Absent: not reported. */
   readonly placed?: readonly PlacedSource[] | undefined;
   /** What it asks about work that it holds. Absent: nothing there asks, or nobody would answer. */
   readonly asking?: Asking | undefined;

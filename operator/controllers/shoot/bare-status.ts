@@ -2,7 +2,7 @@ import type { LastError, LastOperation } from '../../api/meta.ts';
 import type { Shoot, ShootStatus } from '../../api/shoot.ts';
 import { say, withConditions } from '../conditions.ts';
 
-/** The status of a shoot that there is not even a place for, so that nothing of it can be looked at. */
+/** Status of a shoot without a seed, of which nothing can be observed. */
 export function bareStatus(
   shoot: Shoot,
   operation: LastOperation | undefined,

@@ -1,12 +1,12 @@
 import type { ShootState } from './state.ts';
 
 /**
- * Closes the connection to a shoot's API server, and forgets what was seen and done by it.
- * @param usable what is said of the API server from then on; absent: nothing
+ * Closes the connection to a shoot's API server, and forgets what was observed and applied through it.
+ * @param usable new value of `state.usable`; absent: unknown
  */
 export async function closeConnection(state: ShootState, usable?: ShootState['usable']): Promise<void> {
   const { connection } = state;
-  // First: what a connection tells while it closes is no news of the API server.
+  // First, because errors of the closing connection say nothing about the API server.
   state.connection = undefined;
   state.usable = usable;
   state.usableFor = undefined;

@@ -18,34 +18,34 @@ import { ELSEWHERE, IN_SEED, type Patience, untilServes } from './until-serves.t
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 export const USABLE = { ok: true, message: "the API server answers, and the admin's kubeconfig can write" };
-/** What is said from when an API server that served stops answering. */
+/** Message when an API server that served stops answering. */
 const SILENT = { ok: false, message: 'the API server does not answer' };
 
 /**
- * Loop time by which an API server that served has answered an operator that starts anew, from the first question on, or from when its pod
- * was found not to run; else it is said to be silent.
+ * Loop time in which a restarted operator expects an answer of an API server that served, counted from the first
+ * request or from when its pod was found not to run; then it is reported as silent.
  */
 const FIRST_ANSWER_MS = 10 * SECOND;
 
-/** How an API server is waited for that may have yet to start. */
+/** How to wait for an API server that may have yet to start. */
 export interface APIServerWait {
   /**
-   * Resolves as soon as somebody can answer. A packet to a Service that the seed does not know yet is lost, and is sent again only after a
-   * second, then two, then four.
+   * Resolves as soon as a request can be answered. A packet to a Service that the seed does not know yet is lost, and
+   * TCP resends after 1 s, 2 s, 4 s.
    */
   started(op: Operation, signal: AbortSignal): Promise<void>;
-  /** Resolves as soon as there is news of it, or rejects; absent: no news come. */
+  /** Resolves when the state may have changed, or rejects; absent: no notifications. */
   news?(op: Operation, signal: AbortSignal): Promise<void>;
-  /** How often it is asked. */
+  /** Interval of the requests. */
   readonly patience: Patience;
-  /** How long it may take to serve once it has started, in ms. Absent: as long as the task. */
+  /** Time to serve after the start, ms. Absent: the time of the task. */
   readonly servesWithinMs?: number | undefined;
 }
 
 /**
- * An API server in a pod of the seed.
- * @param patienceMs how long it may take until that runs, the time not counted in which its image is made
- * @param servesWithinMs how long it may take to serve then; absent: as long as the task
+ * Waits for an API server in a pod of the seed.
+ * @param patienceMs time to start, without the build of its image
+ * @param servesWithinMs time to serve after that; absent: the time of the task
  */
 export const inPodOfSeed = (patienceMs: number, servesWithinMs?: number): APIServerWait => ({
   started: (op, signal) => untilRuns(op, patienceMs, signal),
@@ -54,7 +54,9 @@ export const inPodOfSeed = (patienceMs: number, servesWithinMs?: number): APISer
   servesWithinMs,
 });
 
-/** A machine that compiles Kubernetes takes up to half an hour. Nothing is wrong meanwhile, and the status says how long it still takes. */
+/**
+ * Compiling Kubernetes takes up to half an hour. Nothing is wrong meanwhile, and the status shows the remaining time.
+ */
 async function untilRuns(op: Operation, patienceMs: number, signal: AbortSignal): Promise<void> {
   const problems = () => podProblems(apiServers(op));
   const what = () => [`a pod of ${COMPONENTS.apiServer} to run`, problemsText(problems())].filter(Boolean).join(': ');
@@ -69,12 +71,12 @@ async function untilRuns(op: Operation, patienceMs: number, signal: AbortSignal)
   }
 }
 
-/** An API server that no pod of the seed has to do with: whether it has started is seen when it answers. */
+/** Waits for an API server outside of the seed: its start shows in its first answer. */
 export const outsideOfSeed: APIServerWait = { started: async () => {}, patience: ELSEWHERE };
 
 const IN_POD = inPodOfSeed(4 * MINUTE, 5 * MINUTE);
 
-/** A client of the shoot's API server, by the proxy of the environment where that is outside of the garden's own cluster. */
+/** A client of the shoot's API server; with the environment's proxy if it is outside of the garden's cluster. */
 export function clientOf(
   { values, seed, provider, controlPlanePool }: Operation,
   kubeconfig: string,
@@ -86,7 +88,7 @@ export function clientOf(
   return KubeClient.fromKubeconfig(kubeconfig, undefined, isOutside ? more : { ...more, proxy: false });
 }
 
-/** Opens the connection to the shoot's API server once it serves. */
+/** Connects to the shoot's API server once it serves. */
 export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD): Promise<void> {
   const { state, deps } = op;
   const server = endpointURL(op.values);
@@ -102,15 +104,15 @@ export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD)
   const kubeconfig = operatorKubeconfig(op.values, op.pki, certificate);
   const client = clientOf(op, kubeconfig, reachMs === undefined ? {} : { reachMs });
   let connection: ClusterConnection | undefined;
-  // One that wakes is started, and nobody has waited for it to answer.
+  // A waking API server has not been probed yet.
   const isExpected = hasServed(op.shoot) && state.operation?.type !== 'Wake';
-  // An operator that starts anew does not know for how long it has answered either.
+  // A restarted operator does not know how long the API server has answered either.
   const noteAway = () => {
     if (isExpected && !isRenewal) state.awayAt = deps.now();
   };
   noteAway();
   let cancel = () => {};
-  /** What was counted before counts no more: an operator that is busy asks late. */
+  /** Restarts the timer: a busy operator asks late. */
   const countSilence = () => {
     cancel();
     if (isExpected) cancel = afterLoopTime(FIRST_ANSWER_MS, () => saySilent(state));
@@ -129,7 +131,7 @@ export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD)
         bounded,
       );
     await runWithin({ title: 'Waiting for the API server', timeoutMs: wait.servesWithinMs, run: serving }, signal);
-    // It answers. What is read from now on may take long where many clusters are.
+    // The API server answers. Reading from now on may take long for a large cluster.
     cancel();
     const renewAt = new Date(+deps.now() + 12 * 60 * MINUTE);
     const opened = new ClusterConnection(
@@ -151,7 +153,7 @@ export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD)
     state.connection = connection;
     deps.openClusters.add(keyOf(op.shoot), connection);
   } catch (error) {
-    // What has begun to follow the cluster would go on asking a closed client for ever.
+    // Caches that were started would send requests on a closed client for ever.
     await (connection ? connection.stop() : client.close());
     throw error;
   } finally {
@@ -159,13 +161,13 @@ export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD)
   }
 }
 
-/** Of an API server that was asked, and has not answered; or that nobody can ask, since it does not run. */
+/** Reports an API server that did not answer, or cannot be asked because it does not run. */
 function saySilent(state: Operation['state']): void {
   state.usable ??= SILENT;
   state.changed?.();
 }
 
-/** Said at once, also while a task takes minutes; the next operation does what can be done about it. */
+/** Updates the status at once, even during a long task; the next operation acts on it. */
 function lineChanged({ shoot, state, deps }: Operation, answers: boolean): void {
   state.awayAt = deps.now();
   if (!answers) state.usable &&= SILENT;
@@ -181,14 +183,14 @@ const apiServers = ({ seed, values }: Operation): Pod[] =>
 
 const apiServerRuns = (op: Operation): boolean => apiServers(op).some(runsAPIServer);
 
-/** Whether the API server's own container runs; of a pod that is a whole machine, whether that does. */
+/** Whether the API server's container runs; for a machine pod, whether the machine runs. */
 export function runsAPIServer({ status }: Pick<Pod, 'status'>): boolean {
   const all = status?.containerStatuses ?? [];
   const own = all.filter(({ name }) => name === COMPONENTS.apiServer);
   return (own.length > 0 ? own : all).some(({ state }) => state?.running !== undefined);
 }
 
-/** Resolves when a pod of the API server has become Ready that was not. */
+/** Resolves when another pod of the API server becomes Ready. */
 async function untilMoreReady(op: Operation, signal: AbortSignal): Promise<void> {
   const ready = () =>
     apiServers(op)

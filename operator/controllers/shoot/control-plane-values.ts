@@ -8,10 +8,10 @@ import type { Surroundings } from '../../shoot/network-policies.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
 import { hostNames } from './dns/dns-names.ts';
 
-/** On a Seed: storage class of etcd's volumes. Absent: the seed's default class. */
+/** On a Seed: storage class for etcd's volumes. Absent: the seed's default class. */
 const STORAGE_CLASS_ANNOTATION = 'multi-cluster.demo.io/storage-class';
 
-/** What the manifests of the control plane are made from, before addresses and etcd's size are known. */
+/** Inputs of the control plane's manifests, before addresses and etcd's size are known. */
 export function controlPlaneValues(
   shoot: Shoot,
   profile: CloudProfile | undefined,
@@ -46,11 +46,11 @@ export function controlPlaneValues(
   };
 }
 
-/** How many nodes the shoot asks for, or may have by itself. */
+/** Largest number of nodes of the shoot. */
 const mostNodes = ({ spec }: Shoot): number =>
   (spec.provider.workers ?? []).reduce((sum, { maximum, minimum }) => sum + Math.max(minimum, maximum ?? 0), 0);
 
-/** The values of a hosted control plane, and how API servers and machines come to each other. */
+/** Values of a hosted control plane, with the network path between API servers and machines. */
 export function reaching(
   values: ControlPlane,
   { spec: { machineImage } }: Seed,
@@ -63,15 +63,15 @@ export function reaching(
   return clusterNetwork ? { ...values, clusterNetwork } : values;
 }
 
-/** Where machines and pods of the seed get images from. Absent: from registries. */
+/** Registry mirror for machines and pods of the seed. Absent: none. */
 export const imageMirrorOf = ({ spec }: Seed): string | undefined =>
   (spec.provider.providerConfig as { imageMirror?: string } | undefined)?.imageMirror;
 
-/** PEM of the authority of the mirror's certificate. Absent: one that machines trust already, or the mirror has no TLS. */
+/** PEM of the mirror's CA. Absent: a trusted CA, or no TLS. */
 export const imageMirrorCAOf = ({ spec }: Seed): string | undefined =>
   (spec.provider.providerConfig as { imageMirrorCA?: string } | undefined)?.imageMirrorCA;
 
-/** What is around a control plane in its seed. Pure. */
+/** Settings of a control plane from its seed. Pure. */
 export function surroundings(
   seed: Seed,
   addresses: Pick<SeedAddresses, 'nodes' | 'apiServers'>,

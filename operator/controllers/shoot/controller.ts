@@ -21,21 +21,24 @@ import { ShootStates } from './shoot-states.ts';
 import type { ShootState } from './state.ts';
 import { tellFailures } from './tell-failures.ts';
 
-/** The task id of errors that happen before the task graph runs. */
+/** Task id of errors before the task graph runs. */
 const PREPARE = 'prepare';
-/** After this time a shoot tries again when its seed already occupies all workers that one seed may have. */
+/** Delay before a shoot retries whose seed occupies its whole share of workers. */
 const SHARE_TAKEN_MS = 2_000;
 
-/** When to reconcile the shoot again at the latest. Undefined: when something changes. */
+/** When to reconcile again at the latest. undefined: on the next change. */
 type Again = { readonly requeueAfterMs: number } | undefined;
 
-/** Whether to delete the shoot now: somebody asked for it, and nothing holds it any more. */
+/** Whether to delete the shoot now: requested, and no hold. */
 interface Verdict {
   readonly deleting: boolean;
   readonly gate: GateVerdict;
 }
 
-/** Reconciles shoots. One reconcile runs the task graph of one shoot; a change of its spec aborts the run and starts another. */
+/**
+ * Reconciles shoots. One reconcile runs the task graph of one shoot; a change of its spec aborts the run and starts
+ * another.
+ */
 export class ShootController {
   readonly #deps: ShootDependencies;
   readonly #seeds: ShootSeeds;
@@ -76,11 +79,11 @@ export class ShootController {
     const state = this.#states.get(key);
     if (!deps.shoots.get(key) || !state?.connection || !state.listMachines) return undefined;
     const waiting = await decideServingCertificates(state.connection, state.listMachines, deps, signal);
-    // The list of machines may be older than the new machine: try again when the provider has listed them anew.
+    // The provider's list may be older than a new machine: retry after the next list.
     return waiting ? { requeueAfterMs: MACHINE_KNOWN_MS } : undefined;
   }
 
-  /** Takes the next step of repairing machines whose nodes are unwell, independently of a running operation. */
+  /** Takes the next step of machine repair, independently of a running operation. */
   async repair(key: string, signal: AbortSignal): Promise<Again> {
     const shoot = this.#deps.shoots.get(key);
     if (!shoot || shoot.metadata.annotations?.[ANNOTATIONS.ignore] === 'true') return undefined;
@@ -91,7 +94,7 @@ export class ShootController {
     for (const key of this.#states.keys()) await this.#forget(key);
   }
 
-  /** Adds the finalizer and finds the seed. The shoot waits if its seed already occupies all workers that one seed may have. */
+  /** Adds the finalizer and selects the seed. The shoot waits while its seed occupies its whole share of workers. */
   async #run(shoot: Shoot, state: ShootState, signal: AbortSignal): Promise<Again> {
     const deps = this.#deps;
     const asked = shoot.metadata.deletionTimestamp !== undefined;
@@ -124,18 +127,18 @@ export class ShootController {
     const deps = this.#deps;
     let op: Operation;
     try {
-      // Before anything is made there.
+      // The seed must not be deleted once something is made in it.
       if (!deleting) await this.#seeds.hold(placed, signal);
       op = await openOperation(deps, on, this.#vnis, signal);
       const { namespace } = op.values;
-      // Before it makes one the graph asks the server, so that each new cluster asks once.
+      // The cache may be stale: the graph asks the server before it makes the namespace, once per new cluster.
       const found = deleting ? await namespaceIn(op.seed, namespace, signal) : op.seed.namespaces.get(namespace);
       const otherOwner = otherOwnerIn(found, shoot, deps.gardenID);
-      // Nothing of it was ever made there: namespaces come first.
+      // Nothing of the shoot exists there, because the namespace comes first.
       if (otherOwner && deleting) return await this.#release(shoot, signal);
       if (otherOwner) throw notOurs(op.seed.name, namespace, otherOwner);
     } catch (error) {
-      // Somebody else wrote to the seed while it was to be held.
+      // Conflict: another client wrote to the Seed meanwhile.
       if (signal.aborted || (error instanceof KubeApiError && error.isConflict)) throw error;
       return this.#notBegun(shoot, state, error);
     }
@@ -157,7 +160,7 @@ export class ShootController {
     return tellFailures({ deps: this.#deps, shoot, state }, [{ taskID: PREPARE, error }]);
   }
 
-  /** What is written about the seed once it was asked queues the shoot. */
+  /** The first result about the seed queues the shoot. */
   async #waitsForSeed(shoot: Shoot, state: ShootState, description: string): Promise<undefined> {
     const deps = this.#deps;
     const now = deps.now();
@@ -168,7 +171,7 @@ export class ShootController {
     await state.statusWrites.run(() => writeStatus(deps.garden, deps.shoots, shoot, status));
   }
 
-  /** Nothing of it is left: lets the object go. */
+  /** Removes the finalizer once nothing is left. */
   async #release(shoot: Shoot, signal: AbortSignal): Promise<undefined> {
     await hold(this.#deps, SHOOTS, this.#deps.shoots, shoot, false, { signal });
     const key = keyOf(shoot);
@@ -177,7 +180,7 @@ export class ShootController {
     return undefined;
   }
 
-  /** The object has gone, perhaps without our letting it go. */
+  /** Cleans up after a Shoot object that disappeared, perhaps without our finalizer. */
   async #gone(key: string, shutdown: AbortSignal): Promise<undefined> {
     const last = this.#states.get(key);
     if (last?.shoot) await tellLeftBehind(this.#deps, last.shoot, shutdown);

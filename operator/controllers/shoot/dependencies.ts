@@ -17,56 +17,53 @@ import type { Log } from '../../kube/log.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import type { Said } from '../conditions.ts';
 
-/** What is known of the backups of shoots, and done about them when shoots go. */
+/** Backups of shoots. */
 export interface ShootBackups {
-  /** Condition BackupReady; undefined: the shoot has no backups, or nothing is known yet. */
+  /** Condition BackupReady; undefined: no backups, or not known yet. */
   condition(shoot: Shoot): Said<'Shoot'> | undefined;
-  /** Takes a snapshot now, the last before etcd ends for a while; nothing where the shoot has no backups. Rejects with CoppiceErrors. */
+  /** Takes a last snapshot before etcd stops; does nothing without backups. Rejects with CoppiceErrors. */
   takeLast(shoot: Shoot, signal: AbortSignal): Promise<void>;
-  /**
-   * How long a snapshot of the shoot stays, milliseconds; 0: none are taken. What was encrypted when it was taken must be readable until
-   * then.
-   */
+  /** Retention of the shoot's snapshots, milliseconds; 0: none. Their encryption keys must be kept that long. */
   keptMs(shoot: Shoot): number;
-  /** No more are taken, and those that there are go or are marked to go. Never rejects but when aborted. */
+  /** Stops backups, and deletes existing ones or marks them for deletion. Rejects only on abort. */
   retire(shoot: Shoot, signal: AbortSignal): Promise<void>;
 }
 
-/** What the controller of shoots works with: injected, so that tests choose it. */
+/** Dependencies of the controller of shoots, injected for tests. */
 export interface ShootDependencies extends ShootAccounts {
   readonly garden: KubeClient;
-  /** How many shoots are reconciled at once. */
+  /** Number of shoots that are reconciled at once. */
   readonly workers: number;
   /** See gardenIdentity. */
   readonly gardenID: string;
-  /** Where the operator keeps what is its own, and its pods are. */
+  /** Namespace of the operator's own objects and pods. */
   readonly state: { readonly namespace: string };
-  /** Writes to the garden that skip no-ops. */
+  /** Applier for the garden that skips no-ops. */
   readonly gardenApplier: Applier;
   readonly shoots: Informer<Shoot>;
   readonly seeds: Informer<Seed>;
   readonly profiles: Informer<CloudProfile>;
   readonly registry: SeedRegistry;
-  /** Where clusters are entered that this opens. */
+  /** Registry of open connections to clusters. */
   readonly openClusters: OpenClusters;
-  /** What holds a cluster: see judgeDeletion. */
+  /** Holds of a cluster: see judgeDeletion. */
   readonly holds: HoldsOf;
-  /** As isDeletedByHand, of the Shoot's own WorkerCluster. Absent: it never is. */
+  /** See isDeletedByHand, applied to the Shoot's own WorkerCluster. Absent: never. */
   readonly isDeletedByHand?: (shoot: Shoot) => boolean;
   readonly backups: ShootBackups;
   readonly durations: TaskDurations;
   readonly log: Log;
   now(): Date;
-  /** @param withAccount somebody has credentials there: clouds are not simulated then */
+  /** @param withAccount whether credentials exist: then clouds are not simulated */
   provider(profile: CloudProfile, withAccount?: boolean): Provider | undefined;
-  /** Looks at records take turns by account: see DNS_LOOKS. */
+  /** Fair queue of record checks by account: see DNS_LOOKS. */
   readonly dnsTurns: FairQueue;
-  /** Looks for drift take turns: see DRIFT_LOOKS. */
+  /** Fair queue of drift checks: see DRIFT_LOOKS. */
   readonly driftTurns: FairQueue;
-  /** Has the shoot reconciled once more. */
+  /** Requeues the shoot. */
   again(shoot: Shoot): void;
   readonly recordEvent: RecordEvent;
-  /** Says that a place has no machines left for pools of a shoot. */
+  /** Reports machine types that are sold out for pools of a shoot. */
   depleted(shoot: Shoot, error: CoppiceError): void;
   /** Called for every change of a node, pod or certificate request inside of a shoot. */
   insideChanged(shoot: Shoot, object: KubeObject): void;

@@ -4,20 +4,20 @@ import { operatorKubeconfig } from '../../shoot/kubeconfigs.ts';
 import { issueEtcdOperatorCertificate, issueOperatorCertificate, keyPair, type PKIData } from '../../shoot/pki.ts';
 import { type ControlPlane, ETCD_CLIENT_PORT, etcdClientURL } from '../../shoot/values.ts';
 
-/** What kubeadm calls etcd's pod, before the name of its node. */
+/** kubeadm's name prefix of etcd's static pod. */
 const STATIC_ETCD = 'etcd';
 
-/** Where the etcd of a shoot is. */
+/** Location of a shoot's etcd. */
 interface EtcdPlace extends Pick<ControlPlane, 'namespace' | 'addresses' | 'exposure'> {
-  /** The way to pods of the seed, where its Services cannot be reached. */
+  /** Dialer for pods of the seed, when its Services cannot be reached. */
   dialPod: PodDialer | undefined;
-  /** The pod of a member, by its ordinal. */
+  /** Pod of a member, by ordinal. */
   podName: (ordinal: number) => string;
-  /** Of members that have a gateway of their own. */
+  /** Port of members behind a gateway of their own. */
   gatewayPort?: number;
 }
 
-/** Opens the connection to the etcd of a shoot, with a certificate of its own. To be closed. */
+/** Opens a connection to a shoot's etcd with its own client certificate. The caller closes it. */
 export async function openEtcd(place: EtcdPlace, pki: PKIData, now: Date): Promise<EtcdClient> {
   const { namespace, addresses, exposure = 'ClusterIP', dialPod, podName, gatewayPort } = place;
   const certificate = await issueEtcdOperatorCertificate(pki, now);
@@ -30,7 +30,7 @@ export async function openEtcd(place: EtcdPlace, pki: PKIData, now: Date): Promi
 }
 
 /**
- * The same for an etcd on machines of a cloud, which are reached through the cluster's own API server.
+ * Opens a connection to an etcd on machines in a cloud, through the cluster's own API server.
  * @param places machines that have joined
  */
 export async function openStackedEtcd(

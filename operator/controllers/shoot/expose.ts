@@ -7,10 +7,10 @@ import { endpointOf } from '../../shoot/exposure.ts';
 import type { Endpoint } from '../../shoot/values.ts';
 import type { Operation } from './operation.ts';
 
-/** A cloud's load balancer takes some minutes. */
+/** Time for a cloud's load balancer. */
 const PATIENCE_MS = 10 * 60_000;
 
-/** Why machines in a cloud could not reach API servers in this seed; undefined: they can. */
+/** Why machines in a cloud cannot reach API servers in this seed; undefined: they can. */
 export function unreachable({ metadata, spec }: Seed): CoppiceError | undefined {
   const type = spec.exposure?.type ?? 'ClusterIP';
   if (type === 'LoadBalancer') return undefined;
@@ -20,7 +20,9 @@ export function unreachable({ metadata, spec }: Seed): CoppiceError | undefined 
   );
 }
 
-/** The endpoint of the shoot's API server outside of the seed; waits for a load balancer. Undefined: Services are reached as they are. */
+/**
+ * External endpoint of the shoot's API server; waits for a load balancer. undefined: Services are reachable directly.
+ */
 export async function expose(op: Operation, made: Service, signal: AbortSignal): Promise<Endpoint | undefined> {
   const { seed, values } = op;
   if (values.exposure === undefined || values.exposure === 'ClusterIP') return undefined;
@@ -36,7 +38,7 @@ export async function expose(op: Operation, made: Service, signal: AbortSignal):
     what: `the load balancer of Service ${key} in seed ${seed.name} to have an address`,
   });
   const endpoint = look()!;
-  // The cluster's own Service `kubernetes` leads there, and Services lead to addresses.
+  // The cluster's Service `kubernetes` uses it, and Endpoints need addresses.
   if (values.machinesOutside && isIP(endpoint.host) === 0)
     throw notYetConfigured(
       `the load balancer of Service ${key} in seed ${seed.name} has the name ${endpoint.host} and no address`,

@@ -24,7 +24,7 @@ import { strategyOf } from './strategy.ts';
 import { tellStatus } from './tell-status.ts';
 import { allocateVNI } from './vni.ts';
 
-/** A shoot, what is remembered of it, and the seed that it is on. */
+/** A shoot with its memory and its seed. */
 export interface PlacedShoot {
   readonly shoot: Shoot;
   readonly state: ShootState;
@@ -32,9 +32,9 @@ export interface PlacedShoot {
 }
 
 /**
- * Observes all that an operation on a shoot works with, and makes nothing.
- * @param vnis by technical ID, what was allocated and is in no namespace yet; grows
- * @throws CoppiceError why the shoot cannot be made as it asks to be
+ * Observes everything that an operation needs; creates nothing.
+ * @param vnis allocated VNIs by technical ID that no namespace shows yet; is extended
+ * @throws CoppiceError why the shoot cannot be made as requested
  */
 export async function openOperation(
   deps: ShootDependencies,
@@ -62,7 +62,7 @@ export async function openOperation(
   const barred = provider.inCloud && !deleting && strategy.servesInSeed ? unreachable(placed) : undefined;
   if (barred) throw barred;
   const sleeps = !deleting && strategy.maySleep && isToSleep(shoot);
-  // Nothing is upgraded while nothing runs.
+  // No upgrade while nothing runs.
   const version = versionOf(shoot, profile, { asIs: deleting || sleeps, keeps: strategy.keepsVersion }, deps.now());
   const vni = allocateVNI(id, seed.namespaces, vnis);
   vnis.set(id, vni);
@@ -106,7 +106,7 @@ export async function openOperation(
     },
     notice: () => {
       op.tell().catch((error) => {
-        // A cluster that has just gone has no status.
+        // A deleted cluster has no status.
         if (!isNotFound(error)) deps.log.warn({ err: error, shoot: name }, 'status not written');
       });
     },
@@ -117,7 +117,7 @@ export async function openOperation(
   return op;
 }
 
-/** The profile as it holds for the shoot, and who makes the machines. */
+/** The profile for the shoot, and the provider of its machines. */
 function offerFor(
   deps: ShootDependencies,
   shoot: Shoot,
@@ -135,9 +135,9 @@ function offerFor(
 }
 
 /**
- * The version of Kubernetes that the shoot is to have, pure.
- * @param asIs nothing is made of it.
- * @param keeps whether it stays at the one that it runs
+ * Kubernetes version for the shoot. Pure.
+ * @param asIs keep the version, because nothing is made
+ * @param keeps whether the running version stays
  */
 function versionOf(
   shoot: Shoot,
@@ -157,7 +157,7 @@ function versionOf(
   return version;
 }
 
-/** @throws CoppiceError what the strategy or the provider cannot do of what the shoot asks for */
+/** @throws CoppiceError what the strategy or the provider cannot do for the shoot */
 function checkFits(op: Operation, profile: CloudProfile): void {
   const { provider, shoot, strategy, values } = op;
   const unfit = strategy.problem(op);

@@ -3,14 +3,14 @@ import type { Shoot } from '../../api/shoot.ts';
 import { SHOOTS } from '../../kube/resources.ts';
 import type { Operation } from './operation.ts';
 
-/** Gardener's operation by which somebody asks for another key of Secrets. */
+/** Gardener's operation for rotating the encryption key of Secrets. */
 export const ROTATE = 'rotate-etcd-encryption-key';
 
-/** Whether somebody asks for this by the annotation for operations. Pure. */
+/** Whether the operation annotation requests this. Pure. */
 export const asksFor = ({ metadata }: Pick<Shoot, 'metadata'>, operation: string): boolean =>
   metadata.annotations?.[ANNOTATIONS.operation] === operation;
 
-/** Takes the annotation off: what was asked for is done, is written down, or was refused. */
+/** Removes the annotation: the request is done, recorded, or refused. */
 export async function takeRequest({ shoot, deps }: Operation, signal: AbortSignal): Promise<void> {
   const { name, namespace } = shoot.metadata;
   const taken = { metadata: { annotations: { [ANNOTATIONS.operation]: null } } };

@@ -2,7 +2,7 @@ import type { Operation } from './operation.ts';
 
 export type OperationType = 'Create' | 'Reconcile' | 'Hibernate' | 'Wake';
 
-/** What an operation on the shoot is called; one that was broken off goes on under its name. */
+/** Type of an operation; an interrupted one continues under its type. */
 export function typeOf({ shoot, sleeps }: Pick<Operation, 'shoot' | 'sleeps'>): OperationType {
   const last = shoot.status?.lastOperation;
   if (!last || (last.type === 'Create' && last.state !== 'Succeeded')) return 'Create';

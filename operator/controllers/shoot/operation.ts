@@ -18,84 +18,84 @@ import type { ControlPlane } from '../../shoot/values.ts';
 import type { ShootDependencies } from './dependencies.ts';
 import type { ShootState } from './state.ts';
 
-/** What others changed in a part of a control plane and mending did not change back. */
+/** Drift in a part of a control plane that was not reverted. */
 export interface Unmended {
-  /** What its machines were spared. */
+  /** Changes that were skipped to protect its machines. */
   readonly changes: readonly Change[];
-  /** Why nothing could be changed, a clause. Absent: it could. */
+  /** Why nothing could be reverted, a clause. Absent: it could. */
   readonly because?: string;
 }
 
-/** One run of the task graph over one shoot. */
+/** One run of the task graph for a shoot. */
 export interface Operation {
   readonly deps: ShootDependencies;
   readonly shoot: Shoot;
   readonly state: ShootState;
   readonly seed: SeedAccess;
   readonly provider: Provider;
-  /** Chosen once, before anything is made: see strategyOf. */
+  /** Chosen before anything is made: see strategyOf. */
   readonly strategy: ShootStrategy;
-  /** Present: the profile says that no control planes are run. */
+  /** Present: the profile runs no control planes. */
   readonly withoutControlPlane: ClustersWithoutControlPlane | undefined;
-  /** Whether the shoot is to have neither nodes nor a control plane for a while: see isToSleep. */
+  /** Whether the shoot must sleep: see isToSleep. */
   readonly sleeps: boolean;
-  /** None has any machines while it sleeps. */
+  /** Without machines during hibernation. */
   readonly pools: readonly Pool[];
-  /** The machines that run the control plane; undefined: it is not on machines. */
+  /** Machines of the control plane; undefined: not on machines. */
   readonly controlPlanePool: Pool | undefined;
-  /** What others changed in the account is changed back. */
+  /** Whether to revert drift in the account. */
   readonly mend: boolean;
-  /** What became of that where the control plane is on machines in a cloud, by part; grows while the graph runs. */
+  /** Unreverted drift of a control plane on machines in a cloud, by part; grows during the run. */
   readonly unmended: Map<ControlPlanePart, Unmended>;
   readonly vni: number;
-  /** Who may connect to whom in the shoot's namespace of the seed. */
+  /** NetworkPolicies of the shoot's namespace in the seed. */
   readonly networkPolicies: readonly NetworkPolicy[];
-  /** Names of the API server that we keep records for. */
+  /** Names of the API server with records of ours. */
   readonly names: readonly WantedName[];
-  /** Aborted when the operation is no longer wanted. */
+  /** Aborted when the operation is obsolete. */
   readonly signal: AbortSignal;
-  /** Grows while the graph runs: addresses come with the Services, the size of etcd with its members. */
+  /** Completed during the run: Services give addresses, members give etcd's size. */
   values: ControlPlane;
   pki: PKIData;
-  /** Whether this operation has made the namespace in the seed, where there was none: nothing that is ours can be in it yet. */
+  /** Whether this operation created the namespace in the seed, so that it is empty. */
   namespaceIsNew?: boolean;
-  /** Whether API servers have a certificate of an earlier version, with which they call kubelets as system:masters. */
+  /** Whether API servers still use an older client certificate for kubelets with group system:masters. */
   kubeletsAsMaster?: boolean;
-  /** What the provider is told; complete once the certificates are there. */
+  /** Context for the provider; complete once the certificates exist. */
   context(): ProviderContext;
-  /** Writes the status as it is now; resolves when it is there. */
+  /** Writes the present status; resolves when stored. */
   tell(signal?: AbortSignal): Promise<void>;
-  /** Says that something a person would notice has changed. Does not wait for that to be written. */
+  /** Signals a visible change. Does not wait for the write. */
   notice(): void;
 }
 
-/** What stands behind a shoot, and all that follows from it: nobody else asks where its control plane is. */
+/** Everything that depends on where a shoot's control plane runs; no other code distinguishes that. */
 export interface ShootStrategy {
-  /** Whether machines come to API servers in the seed; otherwise these are where the machines are. */
+  /** Whether API servers are in the seed; otherwise they are beside the machines. */
   readonly servesInSeed: boolean;
-  /** Whether it can be put to sleep with its data kept. */
+  /** Whether it supports hibernation. */
   readonly maySleep: boolean;
-  /** Whether it stays at the version that it runs, also when its profile offers that no longer. */
+  /** Whether it keeps its running version even if the profile drops it. */
   readonly keepsVersion: boolean;
-  /** How long it may take until somebody looks again, milliseconds. */
+  /** Longest time until the next reconcile, milliseconds. */
   readonly longestSleepMs: number;
-  /** Names of its API server that we keep records for. @param machines name of the provider of its machines */
+  /** Names of its API server with records of ours. @param machines name of the provider of its machines */
   names(shoot: Shoot, seed: Seed, machines: string): WantedName[];
-  /** The values, and how API servers and machines come to each other. */
+  /** Values with the network path between API servers and machines. */
   reaching(
     values: ControlPlane,
     seed: Seed,
     provider: Pick<Provider, 'inCloud' | 'clusterNetwork'>,
     vni: number,
   ): ControlPlane;
-  /** Why it cannot be made as the shoot asks for it; undefined: it can. Pure. */
+  /** Why the shoot cannot be made as requested; undefined: it can. Pure. */
   problem(op: Operation): string | undefined;
-  /** Why Secrets in its etcd cannot be encrypted with another key; undefined: they can. Pure. */
+  /** Why its encryption key for Secrets cannot be rotated; undefined: it can. Pure. */
   rotationProblem(op: Operation): string | undefined;
   reconcileTasks(op: Operation): Task[];
   deletionTasks(op: Operation): Task[];
-  /** `shoot`: as it is now, perhaps newer than the operation. */
+  /** `shoot`: the present object, possibly newer than the operation. */
   status(op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus>;
-  /** All machines of the shoot, those of its control plane among them. */
+  /** All machines of the shoot, including control plane machines. */
   machines(op: Operation): Promise<Machine[]>;
 }

@@ -6,25 +6,25 @@ import type { SeedAccess } from '../../clusters/seed-access.ts';
 import { NAMESPACES } from '../../kube/resources.ts';
 
 /**
- * On the shoot's namespace in the seed: the garden that it belongs to, by the UID of that garden's namespace kube-system. Two
- * gardens may share a seed, and equal names of theirs would otherwise be taken for one cluster: the later garden would give
- * its own keys to the earlier one's etcd, and its deletion would take that away.
+ * On the shoot's namespace in the seed: its garden, as UID of the garden's namespace kube-system. Gardens may share a
+ * seed, and equal names would otherwise be taken for one cluster: the later garden would give its keys to the earlier
+ * one's etcd, and delete it.
  */
 export const GARDEN_ANNOTATION = `${GROUP}/garden`;
-/** On the same namespace: UID of the Shoot. It tells whose it is though somebody took its labels off. */
+/** On the same namespace: UID of the Shoot. Identifies the owner even without labels. */
 export const SHOOT_UID_ANNOTATION = `${GROUP}/shoot-uid`;
 
-/** Whom a namespace belongs to that is not this shoot's. */
+/** Foreign owner of a namespace. */
 interface OtherOwner {
   /** A clause: `belongs to ...`. */
   readonly whose: string;
-  /** Whether it is another garden's: that does not change by itself. */
+  /** Whether it is another garden: a permanent conflict. */
   readonly isGarden: boolean;
 }
 
 /**
- * Whom the namespace belongs to, if that is somebody else; undefined: it is this shoot's, or there is none. Pure. That it has the shoot's
- * name says nothing: people make namespaces too, and two long names may have the same hash.
+ * The foreign owner of the namespace; undefined: it is this shoot's, or missing. Pure. The name proves nothing: people
+ * make namespaces, and two long names may share a hash.
  */
 export function otherOwnerIn(
   namespace: KubeObject | undefined,
@@ -38,7 +38,7 @@ export function otherOwnerIn(
     return { whose: `belongs to the garden ${theirs}: take another name here`, isGarden: true };
   const { [LABELS.shoot]: shoot, [LABELS.shootNamespace]: shootProject } = labels;
   if (shoot === name && shootProject === project) {
-    // From before gardens were written on them: then the status says that we were here.
+    // Older namespaces have no garden: then the status proves ownership.
     if (theirs === garden || status?.seedName !== undefined) return undefined;
   } else if (shoot !== undefined || shootProject !== undefined) {
     return { whose: `belongs to Shoot ${shootProject}/${shoot}: take another name`, isGarden: false };
@@ -51,7 +51,7 @@ export function otherOwnerIn(
   };
 }
 
-/** The shoot's namespace as the cache has it, else as the server has it: the cache has only what is labelled. */
+/** The shoot's namespace from the cache, else from the server: the cache has labelled ones only. */
 export async function namespaceIn(
   seed: Pick<SeedAccess, 'client' | 'namespaces'>,
   name: string,
@@ -60,6 +60,6 @@ export async function namespaceIn(
   return seed.namespaces.get(name) ?? (await seed.client.getOrUndefined(NAMESPACES, name, undefined, { signal }));
 }
 
-/** What is said of a namespace that is somebody else's. */
+/** Error about a foreign namespace. */
 export const notOurs = (seed: string, name: string, { whose, isGarden }: OtherOwner): Error =>
   (isGarden ? configurationProblem : notYetConfigured)(`namespace ${name} of seed ${seed} ${whose}`);

@@ -1,30 +1,30 @@
 import { ANNOTATIONS, LABELS, ROLES } from '../../api/group.ts';
 import type { Pod } from '../../kube/resources.ts';
 
-/** A pod of a shoot in its seed that cannot start by itself. */
+/** A shoot's pod in the seed that cannot start by itself. */
 export interface PodProblem {
   readonly pod: string;
-  /** Kubernetes' own word: ErrImagePull, CrashLoopBackOff, Unschedulable and the like. */
+  /** Kubernetes' reason: ErrImagePull, CrashLoopBackOff, Unschedulable and the like. */
   readonly reason: string;
   /** A clause for people. */
   readonly message: string;
-  /** A machine for workloads; otherwise it is of the control plane. */
+  /** A worker machine; otherwise part of the control plane. */
   readonly machine: boolean;
 }
 
-/** Reason of a pod whose image this machine is making. */
+/** Reason of a pod whose image is being built. */
 export const IMAGE_IS_MADE = 'ImageIsMade';
-/** Reason of a pod whose image this machine has failed to make, and will try to make again. */
+/** Reason of a pod whose image build failed and will be retried. */
 const IMAGE_CANNOT_BE_MADE = 'ImageCannotBeMade';
-/** What a clause says of a seed without room. */
+/** Marker of a full seed in messages. */
 const IS_FULL = 'the seed is full';
-/** Longest clause of a kubelet or scheduler that is passed on. */
+/** Longest message of kubelet or scheduler, characters. */
 const LONGEST = 300;
-/** So many reasons are told at once. */
+/** Most reported reasons. */
 const MOST_TOLD = 5;
-/** A kubelet says now one of these, now the other: each change would be a write. */
+/** kubelet alternates between these: reporting each would cause writes. */
 const PULLS = ['ErrImagePull', 'ImagePullBackOff'];
-/** What a container waits for that does not come by waiting. */
+/** Container reasons that do not resolve by waiting. */
 const STUCK = [
   'CrashLoopBackOff',
   'InvalidImageName',
@@ -34,7 +34,7 @@ const STUCK = [
   'RunContainerError',
 ];
 
-/** Pods that cannot start, and why, by name; pure. A pod that is only slow is none, but for one whose image takes minutes to be made. */
+/** Pods that cannot start with reasons, by name. Pure. Excludes slow pods, except while an image is built. */
 export function podProblems(pods: readonly Pod[]): PodProblem[] {
   const lasting = pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   const machines = lasting.filter(isMachine);
@@ -48,10 +48,10 @@ export function podProblems(pods: readonly Pod[]): PodProblem[] {
     .sort((a, b) => a.pod.localeCompare(b.pod));
 }
 
-/** Why a condition is not True whose pods cannot start. */
+/** Reasons of a condition whose pods cannot start. */
 export type PodReason = 'PodsCannotStart' | 'SeedFull' | typeof IMAGE_IS_MADE | typeof IMAGE_CANNOT_BE_MADE;
 
-/** Our own word for a problem; Kubernetes' stands in the text. Pure. */
+/** Our reason for a problem; Kubernetes' reason is in the message. Pure. */
 export function reasonOfPod({ reason, message }: PodProblem): PodReason {
   if (reason === IMAGE_IS_MADE || reason === IMAGE_CANNOT_BE_MADE) return reason;
   return reason === 'Unschedulable' && message.includes(IS_FULL) ? 'SeedFull' : 'PodsCannotStart';
@@ -59,13 +59,13 @@ export function reasonOfPod({ reason, message }: PodProblem): PodReason {
 
 const isMachine = ({ metadata }: Pod): boolean => metadata.labels?.[LABELS.role] === ROLES.machine;
 
-/** Machines of a cluster: how many have a place in the seed, of how many that want one. */
+/** Scheduled machines of a cluster, and their total. */
 interface Fit {
   readonly placed: number;
   readonly all: number;
 }
 
-/** What people read of problems: a clause for the pods that are stuck alike, which names the first. Hundreds of machines can be. */
+/** Text about problems: one clause per group of similar pods, naming the first. There may be hundreds. */
 export function problemsText(problems: readonly PodProblem[]): string {
   const alike = Map.groupBy(problems, ({ reason, message }) => `${reason}: ${message}`);
   const clauses = [...alike].map(([why, pods]) => {
@@ -85,7 +85,7 @@ function whyStuck(
     return { reason: placed.reason, message: bounded(whyUnschedulable(placed.message, fit)) };
   for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
     const { reason = '', message } = container.state?.waiting ?? {};
-    // Who pulls gives up before a long build ends, and tries again.
+    // Image pulls give up before a long build ends, and retry.
     const making = ['ContainerCreating', ...PULLS].includes(reason) && imageMaking(metadata.annotations);
     if (making) return making;
     if (PULLS.includes(reason)) {
@@ -104,16 +104,16 @@ function whyStuck(
   return undefined;
 }
 
-/** What kube-scheduler says, without what it tried to evict: nothing in a seed makes room for others. */
+/** kube-scheduler's message without its preemption part, which never applies in a seed. */
 function whyUnschedulable(message = 'no node of the seed fits it', fit?: Fit): string {
   const said = message.replace(/\.? (no new claims to deallocate, )?preemption: .*$/s, '');
   if (!said.includes('Insufficient')) return said;
   if (!fit?.placed) return `${said}: ${IS_FULL}, so ask for fewer or smaller machines, or give it more nodes`;
-  // Other clusters of the seed have the rest.
+  // Other clusters of the seed use the rest.
   return `${said}: ${IS_FULL}, and has room for ${fit.placed} of the ${fit.all} machines of this cluster; scale it to ${fit.placed}, or give the seed more nodes`;
 }
 
-/** What the garden says of an image that it has to make. */
+/** The garden's text about an image that it builds. */
 function imageMaking(
   annotations: Pod['metadata']['annotations'] = {},
 ): Pick<PodProblem, 'reason' | 'message'> | undefined {

@@ -4,22 +4,22 @@ import { controlPlaneWorker, type Shoot } from '../../api/shoot.ts';
 import type { Worker } from '../../api/shoot-worker.ts';
 import { paceOf } from './machines/roll.ts';
 
-/** The worker pools of a shoot, as providers take them; machines that run its control plane are none of these. */
+/** Worker pools of a shoot for providers, without control plane machines. */
 export const poolsOfShoot = (shoot: Shoot): Pool[] =>
   (shoot.spec.provider.workers ?? [])
     .filter((worker) => worker.controlPlane === undefined)
     .map((worker) => poolOf(shoot, worker));
 
-/** The pool of machines that run the control plane of a self-hosted shoot. */
+/** Control plane pool of a self-hosted shoot. */
 export function controlPlanePoolOf(shoot: Shoot): Pool | undefined {
   const worker = controlPlaneWorker(shoot.spec);
   if (!worker) return undefined;
   const pool = poolOf(shoot, worker);
-  // kubeadm sets it when all is done; a kubelet says it from its first moment, so that nothing else ever comes here.
+  // kubeadm adds the taint at the end; kubelet registers with it, so that no other pod is scheduled before.
   return { ...pool, taints: [CONTROL_PLANE_TAINT, ...pool.taints] };
 }
 
-/** Kubernetes' own taint of nodes that run a control plane. */
+/** Kubernetes' taint of control plane nodes. */
 const CONTROL_PLANE_TAINT = { key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' } as const;
 
 const poolOf = (shoot: Shoot, worker: Worker): Pool => ({

@@ -15,7 +15,7 @@ import { needsToken, TOKEN_LIFE_MS, TOKENS_SECRET, tokenOf, tokensSecret } from 
 import type { Operation } from './operation.ts';
 import { storeKeys } from './stored-keys.ts';
 
-/** What the provider is told. Without certificates (a shoot that is only half made) it is enough to take things away. */
+/** Context for the provider. Without certificates (a half-made shoot) it suffices for deletion. */
 export function providerContext(op: Operation, profile: CloudProfile, seedObject: Seed): ProviderContext {
   const { seed, shoot, state, values, vni, deps } = op;
   const { name, namespace = '', uid = '' } = shoot.metadata;
@@ -55,7 +55,7 @@ export function providerContext(op: Operation, profile: CloudProfile, seedObject
   };
 }
 
-/** The pool's token: the one it has, or a new one while machines have yet to join. */
+/** The pool's token: the present one, or a new one while machines have yet to join. */
 async function bootstrapToken(op: Operation, pool: string, machines: number | undefined): Promise<string> {
   const { seed, state, values, deps } = op;
   const key = `${values.namespace}/${TOKENS_SECRET}`;
@@ -70,7 +70,7 @@ async function bootstrapToken(op: Operation, pool: string, machines: number | un
   if (token && !needsToken(token, wanted, joined, deps.now())) return token.text;
   const made = newBootstrapToken();
   const expires = new Date(+deps.now() + TOKEN_LIFE_MS);
-  // First the cluster accepts it, then machines are told: the other way round a quick machine would be refused.
+  // The cluster must accept the token before machines get it, or a quick machine would be refused.
   const groups = pool === op.controlPlanePool?.name ? [KUBEADM_JOINERS] : [];
   await state.connection?.client.create(bootstrapTokenSecret(made, pool, expires, groups));
   const secret = tokensSecret(
@@ -83,7 +83,7 @@ async function bootstrapToken(op: Operation, pool: string, machines: number | un
   return tokenText(made);
 }
 
-/** Kept among the shoot's keys, so that equal calls give equal answers also after a restart. */
+/** Stored among the shoot's keys, so that the result stays equal across restarts. */
 async function componentKubeconfig(op: Operation, user: string): Promise<string> {
   const id = `component-${user}`;
   const now = op.deps.now();

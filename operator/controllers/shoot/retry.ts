@@ -1,19 +1,19 @@
 import { CoppiceError, isRetryable } from '../../api/errors.ts';
 import { backoff } from '../backoff.ts';
 
-/** A task that failed in the run that has just ended. */
+/** A task that failed in the last run. */
 interface FailedTask {
   readonly error: unknown;
-  /** How often in a row. */
+  /** Consecutive failures. */
   readonly count: number;
 }
 
-/** When an operation that failed is tried again: by the queue's own back-off, after so many ms, or not before something changes. */
+/** When to retry a failed operation: by the queue's back-off, after a delay in ms, or only on a change. */
 export type Retry = 'by-queue' | { readonly afterMs: number } | 'never';
 
 /**
- * What becomes of an operation whose tasks failed, pure. The failure that needs most patience decides: a cloud that throttles is not asked
- * sooner because something else failed as well.
+ * Retry of an operation by its failed tasks. Pure. The longest delay wins: a throttling cloud is not asked sooner
+ * because something else failed.
  * @param random in [0, 1)
  */
 export function retryOf(failed: readonly FailedTask[], deleting: boolean, random: number): Retry {

@@ -5,14 +5,14 @@ import { Pacer, progressInterval } from '../pacer.ts';
 import { operation } from '../status-writer.ts';
 import type { Operation } from './operation.ts';
 
-/** What changes is told no more often: each time is two writes (Shoot and WorkerCluster). */
+/** Shortest interval of status updates: each is two writes (Shoot and WorkerCluster). */
 const CHANGES_INTERVAL_MS = 5_000;
-/** A look that finds all in order is over by then, and changes that come together are told together. */
+/** Delay that groups changes, and skips a check without findings. */
 const CHANGES_MS = 1_000;
 
 /**
- * Runs the tasks, and tells how far they are where somebody is waiting for it (`visible`). What changes meanwhile is told in either case:
- * a task may wait for minutes, and what was said before it began is no longer true.
+ * Runs the tasks; reports progress if somebody waits for it (`visible`), and other changes always, because a task may
+ * take minutes.
  */
 export async function runFlow(
   op: Operation,
@@ -21,13 +21,13 @@ export async function runFlow(
   clock: Clock = systemClock,
 ): Promise<FlowResult> {
   const { state, deps } = op;
-  // What an operation of another kind met says nothing about this one.
+  // Drop errors of other task graphs.
   for (const taskID of state.errors.keys()) if (!tasks.some(({ id }) => id === taskID)) state.errors.delete(taskID);
   const changes = new Pacer(clock, CHANGES_INTERVAL_MS, () => op.notice());
   const progress = new Pacer(clock, progressInterval, () => op.notice());
   const onProgress = (seen: Progress) => {
     if (!visible) return;
-    // Where all that runs only looks whether there is anything to do, nothing new is said.
+    // Tasks that only check say nothing new.
     const before = seen.running.length > 0 ? state.operation?.description : undefined;
     const description = seen.description || before || 'finishing';
     state.timeLeft = seen.description ? { ms: seen.remainingMs, at: deps.now() } : undefined;
@@ -36,7 +36,7 @@ export async function runFlow(
       { type, state: 'Processing', progress: Math.min(99, seen.percent), description },
       deps.now(),
     );
-    // Told at the end of the interval, not dropped: what follows may be a long wait, under the title of something long over.
+    // At the end of the interval, not dropped: a long wait may follow, under an outdated title.
     progress.soon();
   };
   state.changed = () => changes.soon(CHANGES_MS);

@@ -12,31 +12,31 @@ import { whileAnswered } from './tasks/while-answered.ts';
 import { tellFailures } from './tell-failures.ts';
 import { tellStatus } from './tell-status.ts';
 
-/** How soon Nodes without a machine are looked at again. */
+/** Delay of the next check of Nodes without a machine. */
 const STRAYS_MS = 1_000;
-/** How soon it is looked again whether the admin's kubeconfig works, where it did not. */
+/** Delay of the next check of an admin kubeconfig that does not work. */
 const ACCESS_MS = 10_000;
-/** The longest that is waited until what an admission policy of the shoot refused is tried again. */
+/** Longest delay before retrying objects that the shoot's admission policy refused. */
 const REFUSED_MS = 5 * 60_000;
-/** How soon it is looked again whether an addon may be run that others kept from it. */
+/** Delay of the next check whether a blocked addon can run. */
 const ADDON_MS = 60_000;
 
-/** Makes the shoot what it should be, and says when to look again. @throws the signal's reason when it was aborted */
+/** Reconciles the shoot, and returns when to check again. @throws the signal's reason on abort */
 export async function runReconcile(
   op: Operation,
   signal: AbortSignal,
 ): Promise<{ requeueAfterMs: number } | undefined> {
   const { shoot, state, deps } = op;
   const last = shoot.status?.lastOperation;
-  // It would hold up what the change asks for, and tell of it as if others had made it.
+  // A drift check would delay the change, and report the change as drift.
   if (op.mend || state.settledGeneration !== shoot.metadata.generation) endDriftLook(state);
   const type = typeOf(op);
   const upToDate =
     shoot.status?.observedGeneration === shoot.metadata.generation &&
     last?.state === 'Succeeded' &&
-    // One that was made with the wish to sleep has to be made first.
+    // A new shoot with hibernation enabled must be made first.
     op.sleeps === (last.type === 'Hibernate');
-  // A look that finds all in order is no operation: it leaves no trace, or an idle fleet would write.
+  // A check without findings is no operation: an idle fleet must not write.
   state.operation = upToDate
     ? last
     : operation(last, { type, state: 'Processing', progress: 0, description: 'starting' }, deps.now());
@@ -59,7 +59,7 @@ export async function runReconcile(
   return { requeueAfterMs: nextLookMs(op, told) };
 }
 
-/** Reason of the Event when an operation has ended well, and what it says. */
+/** Reason and message of the Event after a successful operation. */
 const DONE: Record<OperationType, { reason: string; text: string }> = {
   Create: { reason: 'Created', text: 'the cluster was made' },
   Reconcile: { reason: 'Reconciled', text: 'the cluster matches its spec' },
@@ -67,33 +67,33 @@ const DONE: Record<OperationType, { reason: string; text: string }> = {
   Wake: { reason: 'Woken', text: 'the cluster has woken' },
 };
 
-/** Keeps since when something has been refused, for nextLookMs. */
+/** Records since when something is refused, for nextLookMs. */
 export function noteRefusal(state: ShootState, now: Date): void {
   state.refusedSince = refusedOf(state) === undefined ? undefined : (state.refusedSince ?? now);
 }
 
-/** How long it may take until somebody looks again, though nothing changes. */
+/** Time until the next reconcile without a change. */
 export function nextLookMs(op: Operation, told: ShootStatus | undefined): number {
   const { provider, shoot, state, strategy, deps } = op;
-  // A look that is under way queues the shoot when it ends.
+  // A running check requeues the shoot at its end.
   const recordsAt = state.dns?.running ? undefined : state.dns?.lookAt;
   const driftAt = state.drift?.running ? undefined : state.drift?.lookAt;
-  // Nothing that sleeps shows its certificate to anybody: it is renewed on waking.
+  // A sleeping API server needs no renewal; waking renews certificates.
   const renewalAt = op.sleeps ? undefined : state.nextRenewal;
   const sleeps = [renewalAt, state.machinesChangeAt, recordsAt, driftAt].flatMap((at) =>
     at ? [+at - +deps.now()] : [],
   );
-  // Their kubelets outlived their machines: nothing else will happen that would tell us to look.
+  // Terminated machines' kubelets may linger: no event will trigger a check.
   const strays = findCondition(told?.conditions, 'EveryNodeReady')?.reason === NODES_LEAVING;
   if (strays) sleeps.push(provider.inCloud ? MACHINE_KNOWN_MS : STRAYS_MS);
-  // What gives API servers their rights at kubelets is there now: they need no others.
+  // The RBAC rules exist now: API servers can drop the older certificate's rights.
   const losesRights = op.kubeletsAsMaster && state.kubeletAccess;
   if (state.usable?.ok === false || losesRights) sleeps.push(ACCESS_MS);
-  // As long again as it has been refused: soon where somebody is at it, and seldom where nobody is.
+  // Doubling interval: soon while somebody works on it, rarely otherwise.
   if (state.refusedSince) sleeps.push(Math.min(REFUSED_MS, Math.max(ACCESS_MS, +deps.now() - +state.refusedSince)));
   const { foreign, refused } = state.metricsServer;
   if (foreign !== undefined || refused !== undefined) sleeps.push(ADDON_MS);
-  // It was made in spite of that, and can do so now.
+  // The new shoot is completed and can sleep now.
   if (!op.sleeps && strategy.maySleep && shoot.spec.hibernation?.enabled) sleeps.push(0);
   return Math.max(1000, Math.min(strategy.longestSleepMs, ...sleeps));
 }

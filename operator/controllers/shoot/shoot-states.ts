@@ -2,7 +2,7 @@ import type { Shoot } from '../../api/shoot.ts';
 import { endDriftLook } from './drift/drift.ts';
 import { newShootState, noteChange, type ShootState } from './state.ts';
 
-/** The shoots that this process has worked on, and what a change does to an operation that runs. */
+/** Memory of the shoots that this process has worked on, and aborts of running operations on changes. */
 export class ShootStates {
   readonly #states = new Map<string, ShootState>();
 
@@ -15,8 +15,8 @@ export class ShootStates {
   }
 
   /**
-   * To be called on every change of a Shoot, before its key is queued: a running operation for an older spec, or for a shoot that has
-   * gone (`undefined`), is stopped.
+   * Call on every change of a Shoot before queueing its key: aborts a running operation for an older spec or a deleted
+   * shoot (`undefined`).
    */
   shootChanged(key: string, shoot: Shoot | undefined): void {
     const state = this.#states.get(key);
@@ -24,13 +24,13 @@ export class ShootStates {
     state.abort.abort(new Error(shoot ? 'the shoot was changed' : 'the shoot is gone'));
   }
 
-  /** To be called on every change of what belongs to a shoot: a running operation that waits is no reason to say what is not true any more. */
+  /** Call on every change of a shoot's parts: a waiting operation must not keep an outdated status. */
   partChanged(key: string): void {
     const state = this.#states.get(key);
     if (state) noteChange(state);
   }
 
-  /** Does the work that a shoot needs; it is stopped, and that is no error, when the shoot is changed meanwhile. */
+  /** Runs an operation; a change of the shoot aborts it without an error. */
   async run<Result>(
     key: string,
     shoot: Shoot,
@@ -45,7 +45,7 @@ export class ShootStates {
     try {
       return await work(state, signal);
     } catch (error) {
-      // Stopped because the spec changed: its new form is in the queue already.
+      // Aborted by a change of the spec, which is queued already.
       if (state.abort.signal.aborted) return undefined;
       throw error;
     } finally {
@@ -53,7 +53,7 @@ export class ShootStates {
     }
   }
 
-  /** Ends what goes on beside the operations of a shoot, and closes the connection to it. */
+  /** Ends background work of the shoot, and closes its connection. */
   async forget(key: string): Promise<void> {
     const state = this.#states.get(key);
     this.#states.delete(key);
@@ -72,6 +72,6 @@ export class ShootStates {
   }
 }
 
-/** What an operation is for: another generation, or deletion, makes a running one obsolete. */
+/** Key of an operation's goal: another generation, or deletion, makes it obsolete. */
 const targetOf = (shoot: Shoot): string =>
   `${shoot.metadata.uid}/${shoot.metadata.generation}/${shoot.metadata.deletionTimestamp ? 'delete' : 'keep'}`;

@@ -9,109 +9,112 @@ import type { DriftState } from './drift/drift-state.ts';
 import { NO_REPAIRS, type RepairMemory } from './machines/plan-repair.ts';
 import type { TimeLeft } from './status/told-operation.ts';
 
-/** What was done and seen of metrics-server inside of the shoot. */
+/** State of metrics-server inside of the shoot. */
 export interface MetricsServerState {
-  /** Fingerprint of what was last applied; of the last word that API servers have of it. */
+  /** Fingerprint of the last applied objects; and of those whose API the API servers confirmed. */
   readonly applied?: string;
   readonly served?: string;
-  /** What of it an admission policy of the shoot refused. */
+  /** Objects that the shoot's admission policy refused. */
   readonly refused?: string;
-  /** Who serves its API instead, as `namespace/name` of a Service. */
+  /** `namespace/name` of a foreign Service that serves its API. */
   readonly foreign?: string;
-  /** Nothing of it is there. */
+  /** All its objects are deleted. */
   readonly gone?: boolean;
 }
 
-/** Keys of a shoot in memory. */
+/** A shoot's keys in memory. */
 interface KnownKeys {
-  /** UID of the Shoot: another one of its name has other keys. */
+  /** UID of the Shoot: a later one of the same name has other keys. */
   readonly uid: string | undefined;
   readonly data: PKIData;
-  /** Resource version of the Secret that has them. */
+  /** Resource version of their Secret. */
   readonly version: string | undefined;
 }
 
-/** Of the control plane controllers that cannot lead, nodes that cannot register, system components that can have no pods. */
+/**
+ * Parts that webhooks may block: controllers that cannot lead, nodes that cannot register, system components without
+ * pods.
+ */
 export type BlockedPart = 'control-plane' | 'nodes' | 'system';
 
-/** What the operator remembers of one shoot between reconciles. All of it can be lost: it is only ever a shortcut. */
+/** Memory about a shoot between reconciles. All of it can be lost. */
 export interface ShootState {
-  /** As it was last worked on. */
+  /** Object of the last reconcile. */
   shoot: Shoot | undefined;
-  /** Aborted when the spec changes or the shoot is deleted while an operation runs. */
+  /** Aborted when the spec changes or the shoot is deleted during an operation. */
   abort: AbortController | undefined;
-  /** Why its deletion has not begun although it was asked for. Absent: nothing holds it. */
+  /** Why the requested deletion has not begun. Absent: no hold. */
   held: string | undefined;
-  /** generation and deletion mark that the running operation was started for. */
+  /** Generation and deletion mark that the running operation was started for. */
   target: string | undefined;
   connection: ClusterConnection | undefined;
-  /** While an operation runs: says that something of the shoot may look different, so that the status is written in time. */
+  /** During an operation: call it after a change, so that the status is written in time. */
   changed: (() => void) | undefined;
-  /** Something changed while no operation ran: the next one may wait for minutes, and must tell it first. */
+  /** Something changed between operations: the next one reports it first. */
   untold: boolean;
-  /** Whether the admin's kubeconfig works; undefined: the API server was not asked yet. */
+  /** Whether the admin's kubeconfig works; undefined: not probed yet. */
   usable: { ok: boolean; message: string } | undefined;
-  /** The kubeconfig that this was seen of. */
+  /** The kubeconfig of that result. */
   usableFor: string | undefined;
   operation: LastOperation | undefined;
-  /** How long the running operation was going to take, and when; undefined: nothing to be told. */
+  /** Estimated remaining time of the running operation, with the time of the estimate; undefined: none. */
   timeLeft: TimeLeft | undefined;
-  /** While an operation runs: says that the status was written just now, and how far it is with it. */
+  /** During an operation: called after each status write, with progress. */
   told: (() => void) | undefined;
   readonly statusWrites: InTurn;
-  /** What is kept for several readers in one Secret: two that add to it at once would each leave out what the other one has. */
+  /** Serialises writes to a Secret with several writers, which would overwrite each other's additions. */
   readonly secretWrites: InTurn;
   errors: Map<string, LastError>;
-  /** How often in a row tasks have failed, by task. */
+  /** Consecutive failures by task. */
   failures: Map<string, number>;
   draining: Map<string, string>;
-  /** What was done about machines whose nodes are unwell, and what people are told of that, a line each. */
+  /** Repairs of machines with unhealthy nodes, and their texts, a line each. */
   repairs: RepairMemory;
   repairing: readonly string[];
-  /** When the API server was last known not to answer though it had served. Absent: not since this operator began. */
+  /** Last time when an API server that served did not answer. Absent: not since the start. */
   awayAt: Date | undefined;
-  /** Takes the next step of that; undefined: no operation has begun yet. */
+  /** Takes the next repair step; undefined: no operation has begun yet. */
   repair: ((signal: AbortSignal) => Promise<{ requeueAfterMs: number } | undefined>) | undefined;
-  /** What the API server says of webhooks that are in the way of a part. */
+  /** The API server's texts about webhooks that block a part. */
   readonly blocked: Map<BlockedPart, string>;
-  /** How far it is with machines of the control plane that are made anew, one after the other. */
+  /** Progress of replacing control plane machines. */
   replacing: string | undefined;
-  /** Fingerprint of what was last applied inside of the shoot. */
+  /** Fingerprint of the objects last applied inside of the shoot. */
   systemApplied: string | undefined;
-  /** What of it an admission policy of the shoot refused. */
+  /** Objects that the shoot's admission policy refused. */
   systemRefused: string | undefined;
-  /** Whether what lets API servers call kubelets (kubeletAccess) was applied inside of the shoot. */
+  /** Whether the RBAC rules for API servers at kubelets (kubeletAccess) were applied inside of the shoot. */
   kubeletAccess: boolean;
-  /** The same of the agents of the tunnel. */
+  /** Like systemApplied, for konnectivity agents. */
   tunnelApplied: string | undefined;
   tunnelRefused: string | undefined;
-  /** The same of what makes volumes on its machines. */
+  /** Like systemApplied, for the volume provisioner of machines. */
   volumesApplied: string | undefined;
   volumesRefused: string | undefined;
-  /** Since when an admission policy of the shoot has refused something at each look. */
+  /** Since when the shoot's admission policy refuses something. */
   refusedSince: Date | undefined;
   metricsServer: MetricsServerState;
   nextRenewal: Date | undefined;
-  /** The keys (version of their Secret, and what they depend on) that need nothing until nextRenewal. */
+  /** Keys (version of their Secret, and inputs) that need no change until nextRenewal. */
   soundKeys: string | undefined;
-  /** The keys as they were last read or written; absent: not yet. */
+  /** The keys as last read or written; absent: not yet. */
   keys: KnownKeys | undefined;
-  /** Which keys were lost, and what to do. Absent: none were. */
+  /** Lost keys with advice. Absent: none. */
   keysLost: string | undefined;
-  /** When what is stored changes by itself. */
+  /** Next change of stored machines by time alone. */
   machinesChangeAt: Date | undefined;
-  /** Size at which etcd's members were last seen to be as wanted. */
+  /** Size at which etcd's members were last seen as desired. */
   etcdSettled: number | undefined;
-  /** The pods that hosted etcd's members were in then: one that is replaced may have come to another volume. */
+  /** Pods of hosted etcd members at that time: a replaced one may have another volume. */
   etcdPods: string | undefined;
-  /** When the machines of a control plane, and etcd on them, were last seen to be as wanted. */
+  /** When control plane machines with their etcd were last seen as desired. */
   machinesSettled: Date | undefined;
-  /** The generation whose operation has succeeded. */
+  /** Generation whose operation has succeeded. */
   settledGeneration: number | undefined;
   listMachines: (() => Promise<Machine[]>) | undefined;
-  /** Absent until the records were first looked at. */
+  /** Absent until the first check of records. */
   dns: DNSState | undefined;
-  /** Absent until the first operation has ended well. */
+  /** Absent until the first successful operation. */
   drift: DriftState | undefined;
 }
 
@@ -162,12 +165,12 @@ export const newShootState = (): ShootState => ({
   drift: undefined,
 });
 
-/** What an admission policy of the shoot refused of all that the operator applies there; undefined: nothing. */
+/** Objects of the operator that the shoot's admission policy refused; undefined: none. */
 export const refusedOf = (
   state: Pick<ShootState, 'systemRefused' | 'tunnelRefused' | 'volumesRefused'>,
 ): string | undefined => state.systemRefused ?? state.tunnelRefused ?? state.volumesRefused;
 
-/** Something of the shoot may look different. */
+/** Signals a visible change of the shoot. */
 export function noteChange(state: ShootState): void {
   if (state.changed) state.changed();
   else state.untold = true;

@@ -11,9 +11,9 @@ import type { Operation } from './operation.ts';
 import { noteIn } from './self-hosted/self-hosted.ts';
 
 /**
- * Stores the keys of the operation's shoot, which the operation knows from then on. First keys are created, later ones replace the version
- * that they were made from: of two operators that act at once, by mistake, one does not replace the other's authorities.
- * @throws KubeApiError (409) where somebody else has stored keys meanwhile; readKeys then has to be asked again
+ * Stores the shoot's keys, also in the operation. The first keys are created, later ones replace the version that they
+ * were made from, so that two operators acting at once cannot replace each other's CAs.
+ * @throws KubeApiError (409) when the keys changed meanwhile; call readKeys again
  */
 export async function storeKeys(op: Operation, pki: PKIData, signal?: AbortSignal): Promise<void> {
   const { applier, secrets } = op.seed;
@@ -28,10 +28,10 @@ export async function storeKeys(op: Operation, pki: PKIData, signal?: AbortSigna
 }
 
 /**
- * The keys of the shoot as they are stored. Keys that are lost or replaced, and that nothing can replace, the operator writes back as long as it
- * has them in memory. Resolves to no such keys only where nothing was made of any: then they may be made.
- * @param fresh the server is asked: a cache may be behind
- * @throws CoppiceError where keys are lost for good: new ones would make all that was made with them unreadable, for ever
+ * Stored keys of the shoot. Lost or replaced keys that cannot be made again are restored from memory, if they are
+ * there. Returns none only if nothing was made with any: then new ones may be made.
+ * @param fresh ask the server, because the cache may be stale
+ * @throws CoppiceError when keys are lost permanently: new ones would make everything made with them unreadable
  */
 export async function readKeys(op: Operation, signal: AbortSignal, fresh = false): Promise<PKIData> {
   const { seed, state, shoot, values, deps } = op;
@@ -60,12 +60,12 @@ export async function readKeys(op: Operation, signal: AbortSignal, fresh = false
   const use = await useOfKeys(op, signal);
   if (use) throw keysLost(op, lost, use);
   state.keysLost = undefined;
-  // Nothing is known that could be written back over what is made next.
+  // Forget the old keys, so that they do not overwrite what is made next.
   state.keys = { uid: shoot.metadata.uid, data, version: stored?.metadata.resourceVersion };
   return data;
 }
 
-/** Reads the keys of a shoot of which nothing is to be made now: what is lost is written back, or told. */
+/** Reads the keys of a shoot when nothing is made: restores or reports lost ones. */
 export async function keepKeys(op: Operation, signal: AbortSignal): Promise<void> {
   op.pki = await readKeys(op, signal);
 }
@@ -77,7 +77,7 @@ function know(op: Operation, data: PKIData, version: string | undefined): void {
   state.keysLost = undefined;
 }
 
-/** What is lost of the shoot's keys that nothing can replace, for people. */
+/** Lost keys that cannot be made again, for people. */
 function lostOf(op: Operation, data: PKIData): string[] {
   return [...lostKeys(data), ...(encryptionSeen(data) || !isEncrypted(op) ? [] : [STATE_KEY])];
 }
@@ -88,7 +88,10 @@ function isEncrypted({ seed, values, state }: Operation): boolean {
   return isToldToEncrypt(seed.secrets.get(apiServer), seed.deployments.get(apiServer));
 }
 
-/** What shows that something was made with the shoot's keys, a clause; undefined: nothing was. Of what outlives them in the seed, too. */
+/**
+ * Evidence that the shoot's keys were used, a clause; undefined: none. Includes objects in the seed that outlive the
+ * keys.
+ */
 async function useOfKeys(op: Operation, signal: AbortSignal): Promise<string | undefined> {
   const { seed, shoot, values, namespaceIsNew } = op;
   const { namespace } = values;
@@ -120,8 +123,8 @@ const isLabelled = ({ metadata: { labels } }: KubeObject, values: ControlPlane):
   Object.entries(controlPlaneLabels(values)).every(([label, value]) => labels?.[label] === value);
 
 /**
- * The keys, where somebody took the labels off by which caches know them: they get them back. Taken for missing, all authorities would be
- * made anew over the only copy, and nothing of the cluster would trust anything of it any more.
+ * The keys if somebody removed the Secret's labels, which caches select by; restores the labels. Taking such keys for
+ * missing would replace all CAs over the only copy, and nothing in the cluster would trust anything any more.
  */
 async function unlabelledKeys(
   { seed, values, namespaceIsNew }: Operation,

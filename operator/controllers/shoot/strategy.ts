@@ -20,10 +20,10 @@ import { selfHostedTasks } from './self-hosted/self-hosted-tasks.ts';
 import { statusWithoutControlPlane } from './without-control-plane/status.ts';
 import { deletionTasksWithoutControlPlane, tasksWithoutControlPlane } from './without-control-plane/tasks.ts';
 
-/** Whatever happens, certificates are looked at this often. */
+/** Longest interval of certificate checks. */
 const LONGEST_SLEEP_MS = 12 * 3600_000;
 
-/** A control plane of pods in the seed. */
+/** A control plane in pods of the seed. */
 const hosted: ShootStrategy = {
   servesInSeed: true,
   maySleep: true,
@@ -39,7 +39,7 @@ const hosted: ShootStrategy = {
   machines: (op) => op.provider.listMachines(op.context()),
 };
 
-/** Nothing: the cluster exists as objects only, without a control plane. */
+/** A cluster that exists as objects only, without a control plane. */
 const withoutControlPlane: ShootStrategy = {
   ...hosted,
   maySleep: false,
@@ -48,13 +48,13 @@ const withoutControlPlane: ShootStrategy = {
   status: statusWithoutControlPlane,
 };
 
-/** A control plane on machines of the cluster itself, which are where its other machines are: in the seed, or in a cloud. */
+/** A control plane on the cluster's own machines, in the seed or in a cloud. */
 const selfHosted = (infrastructure: ControlPlaneInfrastructure): ShootStrategy => ({
   servesInSeed: false,
   maySleep: false,
   keepsVersion: true,
   longestSleepMs: infrastructure.lookAgainMs ?? LONGEST_SLEEP_MS,
-  // kubeadm makes the certificate of an API server on machines, and knows of no further names.
+  // kubeadm makes the certificates of API servers on machines, without further names.
   names: () => [],
   reaching: (values) => values,
   problem: (op) => selfHostedProblem(op, infrastructure),
@@ -65,7 +65,7 @@ const selfHosted = (infrastructure: ControlPlaneInfrastructure): ShootStrategy =
   machines: async (op) => (await Promise.all([op.provider.listMachines(op.context()), infrastructure.list(op)])).flat(),
 });
 
-/** Of a provider that makes no machines for control planes: its problem says so, and what there is can be taken apart. */
+/** Placeholder for a provider without control plane machines: its `problem` says so, and deletion works. */
 const NO_MACHINES: ControlPlaneMachines = {
   observe: async () => ({ asked: 0, machines: [], volumes: [] }),
   reconcile: () => Promise.reject(new Error('the provider makes no machines for a control plane')),
@@ -82,12 +82,14 @@ const infrastructureOf = (
 ): ControlPlaneInfrastructure =>
   controlPlaneGroup ? inCloud(pool, controlPlaneGroup) : inSeed(pool, controlPlaneMachines);
 
-/** What decides what stands behind a shoot. */
+/** Inputs of strategyOf. */
 type Deciding = Pick<Operation, 'controlPlanePool' | 'provider' | 'withoutControlPlane' | 'seed' | 'shoot'> & {
   readonly values: Pick<ControlPlane, 'namespace'>;
 };
 
-/** A profile that says something else by now takes no control plane out of our sight: its pods would run for ever. */
+/**
+ * The strategy of a shoot. A changed profile must not hide an existing control plane, whose pods would run for ever.
+ */
 export const strategyOf = (shoot: Deciding): ShootStrategy => {
   if (shoot.controlPlanePool) return selfHosted(infrastructureOf(shoot.controlPlanePool, shoot.provider));
   return shoot.withoutControlPlane && !hasControlPlane(shoot) ? withoutControlPlane : hosted;

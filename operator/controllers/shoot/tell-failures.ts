@@ -13,15 +13,15 @@ import { retryOf } from './retry.ts';
 import type { ShootState } from './state.ts';
 import { tellStatus } from './tell-status.ts';
 
-/** A task that failed, and with what. */
+/** A failed task with its error. */
 interface Failure {
   readonly taskID: string;
   readonly error: unknown;
 }
 
 /**
- * Puts errors into the status; throws when it is worth trying again soon, so that the queue backs off.
- * @param op the operation that failed; absent: it could not even be begun
+ * Writes errors to the status; throws when a retry is sensible, so that the queue backs off.
+ * @param op the failed operation; absent: it did not begin
  */
 export async function tellFailures(
   { deps, shoot, state }: { readonly deps: ShootDependencies; readonly shoot: Shoot; readonly state: ShootState },
@@ -45,7 +45,7 @@ export async function tellFailures(
   const errors = [...state.errors.values()];
   const failed = known.map(({ taskID, error }) => ({ error, count: state.failures.get(taskID) ?? 1 }));
   const retry = retryOf(failed, deleting, Math.random());
-  // A look at a cluster that was made has the name of its last operation: it would be said to be made once more.
+  // A check of a finished cluster keeps the type of the last operation, which would say that it is made again.
   const type = deleting ? 'Delete' : typeOf({ shoot, sleeps: op?.sleeps ?? isToSleep(shoot) });
   const description = errors.map((error) => error.description).join('; ');
   state.operation = operation(
@@ -55,7 +55,7 @@ export async function tellFailures(
   );
   if (op) await tellStatus(op);
   else {
-    // Progress that an operation before this one still has to tell goes first.
+    // Earlier progress updates are written first.
     const status = bareStatus(shoot, state.operation, errors, now);
     await state.statusWrites.run(() => writeStatus(deps.garden, deps.shoots, shoot, status));
   }

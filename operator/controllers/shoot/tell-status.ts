@@ -5,10 +5,10 @@ import { deletionConditions, heldCondition } from './deletion/deletion-path.ts';
 import type { Operation } from './operation.ts';
 
 /**
- * Writes the status as it is when its turn comes. One after the other: progress that was sent just before the end could reach the
- * server after it, and a cluster that is done would say for ever that it is being made.
+ * Writes the present status, serialised: a late progress update could otherwise overwrite the final status, which would
+ * stay for ever.
  *
- * @returns what it says; undefined: another shoot has that name by now
+ * @returns the status; undefined: another shoot has this name now
  */
 export function tellStatus(op: Operation, signal?: AbortSignal): Promise<ShootStatus | undefined> {
   return op.state.statusWrites.run(() => tellNow(op, signal));

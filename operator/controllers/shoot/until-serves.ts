@@ -4,40 +4,39 @@ import { type Waits, waitOf } from '../backoff.ts';
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
-/** How an API server is asked whether it serves. */
+/** How to poll an API server. */
 export interface Patience {
   readonly waits: Waits;
-  /** One that works serves by then, in ms; until then the waits do not grow, so that nobody waits for us. */
+  /** Usual time to serve, ms; until then the interval does not grow. */
   readonly usualMs: number;
-  /** How long one connection to it is tried, in ms, before the next. Absent: as long as any. */
+  /** Timeout of one connection attempt, ms. Absent: the default. */
   readonly reachMs?: number;
 }
 
 /**
- * A connection that was tried just before the seed knew where the Service leads never comes about, however often its first packet is sent
- * again: clusters were usable four to ten seconds later than they could be. What is merely lost is sent again after one second.
+ * Short connection attempts: one that began before the seed knew the Service never succeeds, however often TCP resends,
+ * which delayed clusters by four to ten seconds. A merely lost packet is resent after one second.
  */
 export const IN_SEED: Patience = {
   waits: { first: 100, longest: 5 * SECOND },
   usualMs: 15 * SECOND,
   reachMs: 1.5 * SECOND,
 };
-/** On machines that a cloud makes first. */
+/** For API servers on machines that a cloud has yet to make. */
 export const ELSEWHERE: Patience = { waits: { first: SECOND, longest: 10 * SECOND }, usualMs: 5 * MINUTE };
 
-/** What is waited for, and by which clock. */
+/** What to poll, and the clock. */
 interface Asked {
-  /** Whether it serves now; a failure is a no. */
+  /** Whether the API server serves now; an error counts as no. */
   readonly serves: () => Promise<boolean>;
-  /** Resolves as soon as there is news of it, at the latest when the signal aborts. Absent: no news come. */
+  /** Resolves when the state may have changed, or on abort. Absent: no notifications. */
   readonly news?: (signal: AbortSignal) => Promise<void>;
   readonly clock?: Clock;
   readonly random?: () => number;
 }
 
 /**
- * Resolves when the API server serves, rejects when aborted. One that is dead is asked less and less: of a seed that is, all shoots ask
- * theirs, and each try is a connection.
+ * Resolves when the API server serves, rejects on abort. Back off: when a seed is down, every shoot on it is probing.
  */
 export async function untilServes(
   { serves, news, clock = systemClock, random = Math.random }: Asked,

@@ -2,17 +2,17 @@ import { createHash } from 'node:crypto';
 import { GROUP } from '../../api/group.ts';
 import type { KubeObject } from '../../api/meta.ts';
 
-/** On the shoot's namespace in the seed: its VXLAN network identifier, which no other shoot of the seed may have. */
+/** On the shoot's namespace in the seed: its VXLAN network identifier, unique in the seed. */
 export const VNI_ANNOTATION = `${GROUP}/vni`;
 const LARGEST = 2 ** 24 - 1;
 
-/** The identifier that the namespace bears; undefined when it bears none. */
+/** Identifier of the namespace; undefined: none. */
 const vniOf = (namespace: KubeObject | undefined): number | undefined =>
   Number(namespace?.metadata.annotations?.[VNI_ANNOTATION]) || undefined;
 
 /**
- * The identifier of a namespace: the one it has, or the first free one from a start that depends on its name.
- * All namespaces are looked through only for a cluster that has none yet.
+ * Identifier of a namespace: the present one, or the first free one from a start derived from its name. Scans all
+ * namespaces only for a cluster without one.
  */
 export function allocateVNI(
   technicalID: string,

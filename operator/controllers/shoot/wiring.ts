@@ -13,28 +13,28 @@ import type { ShootBackups, ShootDependencies } from './dependencies.ts';
 import { DNS_LOOKS } from './dns/dns-records.ts';
 import { DRIFT_LOOKS } from './drift/drift.ts';
 
-/** What shoots need of others. */
+/** Inputs from other parts. */
 interface ShootsOptions extends Pick<ShootDependencies, 'holds'> {
   readonly backups: ShootBackups;
   readonly accounts: Pick<ShootDependencies, 'namesAccount' | 'account' | 'dns'>;
 }
 
 /**
- * More than the longest task is given, or that would be broken off each time: another key on machines of a cloud (in-cloud.ts). Most tasks
- * give up by themselves much sooner.
+ * Timeout of an operation: longer than the longest task, a key rotation on machines in a cloud (in-cloud.ts), which
+ * would otherwise never finish. Most tasks give up much sooner.
  */
 export const OPERATION_LIMIT_MS = 7 * 3600_000;
-/** Pods of a cluster come and go all the time: its status follows at this pace. */
+/** Interval of status updates for pods inside of a cluster. */
 const INSIDE_CHANGES_MS = 500;
 
-/** A node that has just become unwell is looked at once, with those that follow it. */
+/** Delay that groups nodes that become unhealthy together. */
 const REPAIR_LOOK_MS = 2_000;
-/** Clusters whose machines are repaired. */
+/** Parallel clusters in machine repair. */
 const REPAIRS_AT_ONCE = 8;
-/** Clusters whose kubelets are answered. */
+/** Parallel clusters in the approval of certificates. */
 const CERTIFICATES_AT_ONCE = 8;
 
-/** Makes the controllers of Shoots and of certificates that their kubelets ask for. */
+/** Creates the controllers of Shoots, of kubelets' certificates and of machine repair. */
 export function wireShoots(core: Core, { accounts, backups, holds }: ShootsOptions): Part {
   const { clusters, kubeconfigs, profiles, registry, seeds, shoots } = core;
   const queue = core.queues.shoots;
@@ -66,16 +66,16 @@ export function wireShoots(core: Core, { accounts, backups, holds }: ShootsOptio
     if (object.metadata.labels?.[LABELS.role] === ROLES.machine) repairs.addAfter(key, REPAIR_LOOK_MS);
   });
   shoots.onChange((event) => {
-    // An operation that fails says so in the status: taken for news, that would undo the queue's back-off.
+    // A status written after a failure must not undo the queue's back-off.
     if (onlyStatusChanged(event)) return;
     const key = keyOf(event.object);
     controller.shootChanged(key, event.type === 'deleted' ? undefined : event.object);
     queue.add(key);
   });
   clusters.onChange((event) => {
-    // Its status mirrors that of its Shoot: taken for news, a deletion that fails would never back off.
+    // The status mirrors the Shoot's; reacting to it would undo the back-off of a failing deletion.
     if (onlyStatusChanged(event)) return;
-    // It held its Shoot, which somebody had deleted.
+    // The deleted WorkerCluster was the hold of its deleted Shoot.
     const key = keyOf(event.object);
     if (shoots.get(key)?.metadata.deletionTimestamp) queue.add(key);
   });
@@ -105,7 +105,7 @@ export function wireShoots(core: Core, { accounts, backups, holds }: ShootsOptio
         name: 'certificates',
         queue: certificates,
         concurrency: CERTIFICATES_AT_ONCE,
-        // What does not answer by then is a cluster whose own webhooks hold it up.
+        // Longer only when the cluster's own webhooks hang.
         timeoutMs: 60_000,
         reconcile: (key, stop) => controller.certificates(key, stop),
       },

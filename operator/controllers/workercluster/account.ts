@@ -8,7 +8,7 @@ import { priceOf } from '../../cost/price.ts';
 import { askedSize, nodesSize, runningSize, settledSize } from '../../cost/size.ts';
 import type { WorkerClusterView } from './view.ts';
 
-/** Why the quotas of its namespace do not let the cluster be as large as it asks; empty: they do. */
+/** Why the namespace's quotas refuse the cluster's size; empty: they allow it. */
 export function quotaProblems(
   { cluster, profile, project }: WorkerClusterView,
   pools: readonly DesiredPool[],
@@ -24,14 +24,14 @@ export function quotaProblems(
   };
   const field = cluster.spec.dataPlaneNodes === undefined ? 'pools' : 'dataPlaneNodes';
   return admit(claimant, project.others, project.quotas).map(({ code, message, metrics }) => ({
-    // No field of the spec makes one cluster more fit.
+    // No field of the spec would change that.
     field: metrics.every((metric) => metric === 'clusters') ? 'metadata.namespace' : field,
     code,
     message,
   }));
 }
 
-/** What status says of the cluster's size and cost. `granted`: it may be as large as it asks. */
+/** Size and cost in the status. `granted`: the requested size is allowed. */
 export function accountStatus(
   view: WorkerClusterView,
   granted: boolean,
@@ -47,10 +47,10 @@ export function accountStatus(
   return { ...(admitted && { admitted }), ...(cost && { cost }) };
 }
 
-/** The machines that were seen; undefined while nobody can see them. */
+/** Observed machines; undefined: unknown. */
 function seenSize({ cluster, shoot, managed }: WorkerClusterView, held: ClusterSize | undefined) {
   if (shoot) return runningSize(shoot, held);
   if (managed?.inside) return nodesSize(managed.inside.nodes, held);
-  // The cloud takes its fee from the first moment on, not only from when nodes can be seen.
+  // The cloud charges its fee from the start, before nodes are visible.
   return managed?.outputs && !cluster.status?.cost && held ? { ...held, pools: [] } : undefined;
 }

@@ -11,19 +11,22 @@ import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
 import { type AttachedPlan, planAttached } from './attached.ts';
 
-/** What an attached cluster is worked on with. */
+/** Dependencies for attached clusters. */
 export interface AttachedClusterDependencies {
   readonly garden: KubeClient;
   readonly clusters: Informer<WorkerCluster>;
-  /** Absent: this operator attaches none. */
+  /** Absent: this operator attaches no clusters. */
   readonly attached?: Pick<AttachedController, 'facts' | 'release'> | undefined;
-  /** What holds a cluster: see judgeDeletion. */
+  /** Holds of a cluster: see judgeDeletion. */
   readonly holds: HoldsOf;
   now(): Date;
   readonly recordEvent: RecordEvent;
 }
 
-/** Observe, plan, act for a WorkerCluster of mode Attached. @returns when to look again; undefined: when something changes */
+/**
+ * Observes, plans and acts for a WorkerCluster of mode Attached. @returns when to reconcile again; undefined: on a
+ * change
+ */
 export async function reconcileAttached(
   deps: AttachedClusterDependencies,
   cluster: WorkerCluster,
@@ -47,7 +50,7 @@ export async function reconcileAttached(
   return plan.next;
 }
 
-/** An Event when it is used, and when it is not any more. */
+/** Records Events when the cluster becomes usable or unusable. */
 function tell(deps: AttachedClusterDependencies, cluster: WorkerCluster, { status }: AttachedPlan): void {
   const serves = findCondition(status.conditions, 'APIServerAvailable');
   const known = findCondition(cluster.status?.conditions, 'APIServerAvailable');

@@ -12,23 +12,23 @@ import { isHeld } from '../finalizer.ts';
 import { RESOURCES_COUNTED, resourcesCondition } from '../resources-condition.ts';
 import { lifetimeOf, warnedAt } from './lifetime.ts';
 
-/** All that a decision about an attached cluster rests on. */
+/** Inputs of a decision about an attached cluster. */
 interface AttachedView {
   readonly cluster: WorkerCluster;
-  /** Absent: it was not looked at since the operator started. */
+  /** Absent: not observed since the start. */
   readonly facts: AttachedFacts | undefined;
-  /** What must let go of it before it is let go itself. */
+  /** Holds that delay its release. */
   readonly holds: readonly Hold[];
 }
 
-/** What is to be done; absent means: nothing. */
+/** Actions; absent: none. */
 export interface AttachedPlan {
   readonly finalizer?: 'add';
-  /** Nothing holds it any more: the connection ends, and the finalizer goes. In the cluster nothing is done. */
+  /** No hold is left: close the connection and remove the finalizer. Nothing changes in the cluster. */
   readonly release?: true;
-  /** Its time is over: the object itself is deleted. */
+  /** The ttl is over: delete the object. */
   readonly expire?: true;
-  /** When something of this changes by itself. */
+  /** Next change by time alone. */
   readonly next?: Date;
   readonly status: WorkerClusterStatus;
 }
@@ -39,7 +39,7 @@ const FROM_LOOKS = ['APIServerAvailable', 'EveryNodeReady', RESOURCES_COUNTED] a
 const countedIn = ({ facts }: AttachedView): CountedResources | undefined =>
   facts?.inside && countResources(facts.inside.nodes, facts.inside.pods);
 
-/** What is to be done about a cluster that others made. Pure. */
+/** Plans for a cluster that others made. Pure. */
 export function planAttached(view: AttachedView, now: Date): AttachedPlan {
   const { cluster } = view;
   if (cluster.metadata.deletionTimestamp) return planEnd(view, now);
@@ -96,7 +96,7 @@ function conditionsOf(
   counted: CountedResources | undefined,
 ): Said<'WorkerCluster'>[] {
   const before = cluster.status?.conditions;
-  // The operator has just started: what it said before is as good as anything until it has looked.
+  // After a restart the last conditions stay until the first observation.
   if (!facts) return FROM_LOOKS.flatMap((type) => conditionBefore('WorkerCluster', before, type) ?? []);
   const { refusal, server, inside } = facts;
   if (refusal) {
@@ -122,7 +122,10 @@ function everyNode(nodes: readonly Node[]): Said<'WorkerCluster'> {
 
 const readyNodes = (nodes: readonly Node[]): number => nodes.filter((node) => conditionIsTrue(node, 'Ready')).length;
 
-/** How many nodes there should be is for others to say: one that is not Ready is told, and is no reason not to use the cluster. */
+/**
+ * Condition Ready. Nodes that are not Ready are reported, but do not make the cluster unusable: others decide how many
+ * it needs.
+ */
 function readyOf(
   { facts, cluster }: AttachedView,
   looked: readonly Said<'WorkerCluster'>[],
@@ -142,7 +145,7 @@ function observedStatus(
   now: Date,
 ): WorkerClusterStatus {
   const { spec, metadata, status: before } = cluster;
-  // The operator has just started, and knows nothing that was not said before.
+  // After a restart the last status stays until the first observation.
   if (!facts && before) {
     const { expiresAt: _, ...said } = before;
     return said;
@@ -154,7 +157,7 @@ function observedStatus(
   const endpoint = facts?.server ?? before?.endpoint;
   const identity = facts?.identity ?? before?.clusterIdentity;
   const refusal = facts?.refusal;
-  // From when it was seen first; while it does not answer it goes on costing what it costs.
+  // Cost from the first observation on; an unreachable cluster costs the same.
   const cost = identity && spec.attached?.price ? priced(spec.attached.price, before, now) : before?.cost;
   return {
     mode: 'Attached',
@@ -170,11 +173,11 @@ function observedStatus(
           nodes: { desired: nodes.length, current: nodes.length, ready: readyNodes(nodes), asked: nodes.length },
           resource: counted.resource,
         }
-      : // A connection that is down is no loss of nodes.
+      : // A lost connection is no loss of nodes.
         { ...asBefore(before, 'nodes'), ...asBefore(before, 'resource') }),
     ...(cost && { cost }),
     lastErrors: refusal ? [{ taskID: 'attach', description: refusal.message, codes: [refusal.code] }] : [],
-    // What was seen with an earlier spec says nothing of this one.
+    // Observations with an earlier spec do not count for this generation.
     ...(facts?.generation === metadata.generation
       ? { observedGeneration: metadata.generation }
       : asBefore(before, 'observedGeneration')),
@@ -192,10 +195,10 @@ function priced(
   return accrue(before?.cost, now, { hourly: parseMoney(hourly), currency, unpriced: [], unpricedCount: 0 });
 }
 
-/** The region that its nodes say they are in, where all say the same. */
+/** The region of its nodes, if all agree. */
 function onlyRegion(nodes: readonly Node[]): string | undefined {
   const regions = new Set(nodes.flatMap(({ metadata }) => metadata.labels?.[REGION] ?? []));
   const [region] = regions;
-  // An API server that somebody chose may say what no other would.
+  // The server is untrusted: check type and length.
   return regions.size === 1 && typeof region === 'string' && region.length <= LIMITS.label ? region : undefined;
 }

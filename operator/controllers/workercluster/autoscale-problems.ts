@@ -4,13 +4,13 @@ import { parseCron } from '../../api/cron.ts';
 import { madeModeOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { problem } from '../spec-problems.ts';
 
-/** What pools say of their autoscaling that nobody can do, or understand. */
+/** Problems of the pools' autoscaling settings. */
 export const autoscaleProblems = ({ spec }: WorkerCluster, profile: CloudProfile): Problem[] => [
   ...deciderProblems(spec, profile),
   ...budgetProblems(spec),
 ];
 
-/** By the mode that was asked for: what is simulated is hosted, and a manifest may be tried there. */
+/** By the requested mode: a simulated managed cluster is hosted, so that manifests can be tried. */
 function deciderProblems(spec: WorkerCluster['spec'], profile: CloudProfile): Problem[] {
   if ((madeModeOf(spec) ?? profile.spec.defaults?.mode ?? 'Hosted') === 'Managed') return [];
   return (spec.pools ?? []).flatMap(({ name, autoscale }, index) =>
@@ -25,7 +25,7 @@ function deciderProblems(spec: WorkerCluster['spec'], profile: CloudProfile): Pr
   );
 }
 
-/** A range that runs backwards has the form of a cron expression all the same. */
+/** The CRD's pattern also accepts backward ranges. */
 const budgetProblems = ({ pools = [] }: WorkerCluster['spec']): Problem[] =>
   pools.flatMap(({ disruption }, pool) =>
     (disruption?.budgets ?? []).flatMap(({ schedule }, budget) =>

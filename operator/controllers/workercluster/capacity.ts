@@ -13,7 +13,7 @@ import type { Resolved, SizedView, WorkerClusterView } from './view.ts';
 
 const ZONE = 'topology.kubernetes.io/zone';
 
-/** The pools of a cluster divided among what is to be had; see allocate. Pure. */
+/** Divides the pools among available offers; see allocate. Pure. */
 export function divided(
   view: SizedView,
   region: string | undefined,
@@ -24,7 +24,7 @@ export function divided(
   const whole = view.sizes.map((pool) => {
     const machineTypes = machineTypesOf(pool);
     const [machineType] = machineTypes;
-    // Nobody names one: the spec is refused for it.
+    // Without a machine type the spec is refused.
     if (machineType === undefined) return { pools: [pool], divided: [] };
     const wish = { name: pool.name, machineTypes, zones: pool.zones, count: pool.count };
     const { parts, lacking } = allocate(wish, held, marketOf(view, capacity, pool, region ?? '', now));
@@ -51,7 +51,7 @@ function marketOf(
   };
 }
 
-/** A part as a pool of its own. Of an autoscaled pool only the last part grows: the others have what they could get. */
+/** A part as a pool of its own. In an autoscaled pool only the last part grows: the others are exhausted. */
 function asPool(pool: DesiredPool, part: PoolPart, parts: readonly PoolPart[], index: number): DesiredPool {
   const { name, machineType, count } = part;
   const labels = name === pool.name ? pool.labels : { ...pool.labels, [LABELS.alternativeOf]: pool.name };
@@ -63,8 +63,8 @@ function asPool(pool: DesiredPool, part: PoolPart, parts: readonly PoolPart[], i
 }
 
 /**
- * Nodes that each pool of the spec was asked for last, by its name: of all its parts together. Left out are pools whose size a cloud's
- * autoscaler chooses. Undefined where something is there, and nobody can say what was asked of it.
+ * Last requested nodes by pool, as the sum of its parts; without pools sized by a cloud's autoscaler. undefined:
+ * something exists, and the request is unknown.
  */
 export function lastAsked({ shoot, managed, cluster }: WorkerClusterView): ReadonlyMap<string, number> | undefined {
   const counts = new Map<string, number>();
@@ -77,12 +77,12 @@ export function lastAsked({ shoot, managed, cluster }: WorkerClusterView): Reado
     return counts;
   }
   if (!managed?.pools) return managed?.exists || wasBegun(cluster) ? undefined : counts;
-  // One that sleeps has no nodes by nobody's decision.
+  // A sleeping cluster's zero nodes are nobody's decision.
   for (const { name, labels, desired } of managed.pools) if (desired) add(name, labels, desired);
   return counts;
 }
 
-/** What was asked for last, with the nodes that there are of it. */
+/** Last request, with its existing nodes. */
 function heldParts({ shoot, managed }: WorkerClusterView, { tries }: KnownCapacity): HeldPart[] {
   if (shoot) {
     const { status, spec } = shoot;
@@ -102,13 +102,13 @@ function heldParts({ shoot, managed }: WorkerClusterView, { tries }: KnownCapaci
 }
 
 function runningIn(pool: CloudPool, managed: WorkerClusterView['managed'], tries: readonly Try[]): number | undefined {
-  // Before the cluster was made once, nobody can have put anything on its nodes.
+  // Before its first completion nothing can run on its nodes.
   if (!managed?.outputs) return 0;
   if (!managed.inside) return undefined;
   const nodes = managed.inside.nodes.filter((node) => node.metadata.labels?.[LABELS.pool] === pool.name);
   const short = tries.find((known) => !known.over && known.part === pool.name)?.zones ?? [];
   const inZone = (zone: string) => nodes.filter((node: Node) => node.metadata.labels?.[ZONE] === zone).length;
-  // Where a pool has the same number in each zone, the zone that is sold out decides how large it can be.
+  // In a pool with equal numbers per zone, the sold-out zone limits the size.
   const least =
     short.length > 0 && short.length < pool.zones.length
       ? Math.min(...short.map(inZone)) * pool.zones.length
@@ -116,7 +116,7 @@ function runningIn(pool: CloudPool, managed: WorkerClusterView['managed'], tries
   return Math.min(nodes.length, least);
 }
 
-/** What follows from what is sold out, besides how pools are divided. Pure. */
+/** Other consequences of sold-out offers. Pure. */
 export function capacityOf(
   view: WorkerClusterView,
   { divided: pools, mode, region = '' }: Pick<Resolved, 'divided' | 'mode' | 'region'>,
@@ -126,7 +126,7 @@ export function capacityOf(
   const capacity = view.capacity ?? NOTHING_DEPLETED;
   const profile = profileNameOf(cluster);
   const isLacking = pools.some(({ lacking }) => lacking > 0);
-  // Once it was made, people may have put something into it: it stays, whatever is sold out.
+  // A completed cluster may contain people's work: it stays in its place.
   const isMovable = mode === 'Managed' && !managed?.outputs && elsewhere !== undefined;
   const moves = isMovable && (isLacking || elsewhere.decided);
   const waits = capacity.depleted
@@ -134,7 +134,7 @@ export function capacityOf(
     .map(({ until }) => until);
   const held = heldParts(view, capacity);
   const parts = pools.flatMap((pool) => pool.parts);
-  // What was decided shows in what is held only a moment later: until then the part is as short as it was.
+  // A decision shows in the held parts a moment later: until then the part is as short as before.
   const isOver = (name: string): boolean => {
     const before = held.find((part) => part.name === name);
     const wanted = parts.find((part) => part.name === name)?.count;

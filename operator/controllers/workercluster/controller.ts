@@ -32,28 +32,28 @@ import { planWorkerCluster, type WorkerClusterView } from './plan.ts';
 import { fillIn } from './scale-default.ts';
 import type { ProjectShare } from './view.ts';
 
-/** What the controller of worker clusters works with. */
+/** Dependencies of the controller of WorkerClusters. */
 export interface WorkerClusterDependencies extends ClaimantDependencies, AttachedClusterDependencies {
   readonly clusters: Informer<WorkerCluster>;
   readonly gardenApplier: Applier;
-  /** With index BY_NAMESPACE. */
+  /** Needs index BY_NAMESPACE. */
   readonly quotas: Informer<Quota>;
   readonly capacity: DepletedOffers;
   /** Absent: this operator manages no clouds. */
   readonly managed?: Pick<ManagedController, 'facts' | 'want'> | undefined;
-  /** What keeps a cluster awake that is to sleep; absent: nothing ever does. */
+  /** Holds that keep a cluster awake; absent: none. */
   readonly keepsAwake?: SleepHoldsOf;
-  /** Receipts of what was decided. Absent: there are none. */
+  /** Receipts of decided sizes. Absent: none. */
   readonly sizes?: Pick<DecidedSizes, 'remove' | 'sleepOrder'>;
-  /** Who decides about nodes of pools that are Coppice's to size. Absent: nobody does. */
+  /** Autoscaler of pools that Coppice sizes. Absent: none. */
   readonly autoscaler?: Pick<Autoscaler, 'condition'>;
-  /** Who gives clusters their ranges. Absent: nobody does. */
+  /** Allocator of mesh ranges. Absent: none. */
   readonly meshes?: Pick<Meshes, 'entry' | 'overlapping' | 'allocate' | 'release'>;
-  /** `withAccount`: for somebody who has credentials of the cloud. */
+  /** `withAccount`: credentials of the cloud exist. */
   provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
 }
 
-/** Observe, plan, act for one WorkerCluster. */
+/** Observes, plans and acts for one WorkerCluster. */
 export async function reconcileWorkerCluster(
   deps: WorkerClusterDependencies,
   key: string,
@@ -75,25 +75,25 @@ export async function reconcileWorkerCluster(
     view = { ...view, ...meshView(deps, cluster, shoot, refused) };
     plan = planWorkerCluster(view, deps.now());
   }
-  // In the same breath as the decision: from here on everybody else sees what was granted.
+  // Synchronously with the decision: from here on other clusters see the grant.
   const granted = grant(deps, view, plan.status);
   let { status } = plan;
   const { name, namespace, uid = '' } = cluster.metadata;
 
   if (cluster.status?.nothingMade && !status.nothingMade) {
-    // Until this is written somebody may still change what cannot be changed afterwards.
+    // Until this is written, immutable fields can still change.
     const { nothingMade: _, ...fixed } = cluster.status;
     await writeStatus(deps.garden, deps.clusters, cluster, fixed, signal);
     if (deps.clusters.get(key)?.metadata.generation !== cluster.metadata.generation) return { requeueAfterMs: 0 };
   }
   if (plan.finalizer === 'add') await hold(deps, WORKERCLUSTERS, deps.clusters, cluster, true, { signal });
-  // Written down before anything is made, so that an operator that starts anew counts it as well.
+  // Persisted before anything is made, so that a restarted operator counts it too.
   if (granted) await writeStatus(deps.garden, deps.clusters, cluster, { ...cluster.status, admitted: granted }, signal);
   if (plan.shoot) {
     const { object, changed } = await deps.gardenApplier.apply(plan.shoot, signal);
     if (changed) {
       deps.shoots.absorb(object);
-      // Whether all is Ready was said of the Shoot as it was: of what is asked for now it is not true yet.
+      // Conditions of the old Shoot do not apply to the new spec yet.
       ({ status } = planWorkerCluster({ ...view, shoot: object }, deps.now()));
     }
   }
@@ -127,7 +127,10 @@ export async function reconcileWorkerCluster(
   return lookAt(deps, plan.next);
 }
 
-/** Takes away what was made for a cluster that is no more: a delete in the same moment as the finalizer can win. */
+/**
+ * Deletes leftovers of a WorkerCluster that disappeared: a deletion at the same moment as the finalizer's write may
+ * win.
+ */
 async function removeLeftOvers(deps: WorkerClusterDependencies, key: string, signal: AbortSignal): Promise<void> {
   await deps.sizes?.remove(key, signal);
   await deps.meshes?.release(key);
@@ -139,7 +142,7 @@ async function removeLeftOvers(deps: WorkerClusterDependencies, key: string, sig
   }
 }
 
-/** All that the plan rests on, and the number of the place that the cluster is in. Asks caches alone. */
+/** Inputs of the plan, and the number of the cluster's place. Reads caches only. */
 function observe(
   deps: WorkerClusterDependencies,
   key: string,
@@ -162,7 +165,7 @@ function observe(
     shoot,
     managed,
     foreignShoot: shoot === undefined && deps.shoots.get(key) !== undefined,
-    // What was admitted has its id.
+    // An admitted cluster owns its technical id.
     idTakenBy: written.status?.admitted ? undefined : technicalIDTakenBy(written, deps.clusters, deps.shoots),
     project: projectShare(deps, cluster),
     capacity: deps.capacity.known(written.metadata),
@@ -180,10 +183,10 @@ function observe(
 const lookAt = (deps: Pick<WorkerClusterDependencies, 'now'>, next: Date | undefined) =>
   next && { requeueAfterMs: Math.max(0, +next - +deps.now()) + TIMER_SLACK_MS };
 
-/** Timers may be early by a fraction of a millisecond: nothing would be due yet. */
+/** Timers may fire a fraction of a millisecond early, when nothing is due yet. */
 const TIMER_SLACK_MS = 1;
 
-/** An Event where the spec is refused for another reason than before. @returns whether it is refused */
+/** Records an Event when the spec is refused for a new reason. @returns whether it is refused */
 function tellOfRefusal(deps: WorkerClusterDependencies, cluster: WorkerCluster, status: WorkerClusterStatus): boolean {
   const said = findCondition(status.conditions, 'SpecAccepted');
   if (said?.status !== 'False') return false;
@@ -193,7 +196,7 @@ function tellOfRefusal(deps: WorkerClusterDependencies, cluster: WorkerCluster, 
   return true;
 }
 
-/** An Event each time that something new is to be said about the cluster's end: somebody may want to prolong it. */
+/** Records an Event for each new text about the cluster's expiry: somebody may want to extend it. */
 function tellOfEnd(deps: WorkerClusterDependencies, cluster: WorkerCluster, status: WorkerClusterStatus): void {
   const said = findCondition(status.conditions, EXPIRING);
   const known = findCondition(cluster.status?.conditions, EXPIRING);
@@ -201,7 +204,7 @@ function tellOfEnd(deps: WorkerClusterDependencies, cluster: WorkerCluster, stat
     deps.recordEvent(cluster, 'Warning', said.reason ?? EXPIRING, said.message ?? '');
 }
 
-/** Nobody is asked what others have unless a range of the cluster may be theirs too. */
+/** Reads other entries only if a range of the cluster may overlap. */
 function meshView(
   { meshes }: WorkerClusterDependencies,
   cluster: WorkerCluster,
@@ -215,7 +218,7 @@ function meshView(
   return { mesh: { known, refused, overlapping: own.length > 0 ? meshes.overlapping(keyOf(cluster), own) : [] } };
 }
 
-/** Without quotas nobody else is looked at: most namespaces have none. */
+/** Without quotas, which most namespaces lack, other clusters are not read. */
 function projectShare(deps: WorkerClusterDependencies, cluster: WorkerCluster): ProjectShare {
   const { namespace = '', name } = cluster.metadata;
   const quotas = deps.quotas.byIndex(BY_NAMESPACE, namespace);
@@ -224,7 +227,7 @@ function projectShare(deps: WorkerClusterDependencies, cluster: WorkerCluster): 
   return { quotas, held, others: all.filter(({ key }) => key !== `${namespace}/${name}`) };
 }
 
-/** Notes what the plan grants; returns it when a quota counts it and it is more than is written down. */
+/** Records the grant of the plan; returns it when a quota counts it and it exceeds the persisted one. */
 function grant(
   deps: WorkerClusterDependencies,
   { cluster, project }: WorkerClusterView,
@@ -235,19 +238,19 @@ function grant(
   return project && project.quotas.length > 0 && isLarger(admitted, cluster.status?.admitted) ? admitted : undefined;
 }
 
-/** Its Shoot says more in a moment: told before that, every new cluster would cost a write that nobody has time to read. */
+/** Delay of a new cluster's first status: its Shoot follows in a moment, and each write costs. */
 const FIRST_WORD_MS = 500;
 
-/** An API server gives each new object a status that says nothing yet. */
+/** The API server gives new objects a default status without conditions. */
 const hasBeenTold = ({ status }: WorkerCluster | Shoot): boolean => status?.conditions !== undefined;
 
 const isUntouched = (shoot: Shoot, now: Date): boolean =>
   !hasBeenTold(shoot) &&
   +now - Date.parse(shoot.metadata.creationTimestamp ?? '') < 2 * FIRST_WORD_MS + WHOLE_SECOND_MS;
-/** Kubernetes' timestamps are cut to whole seconds. */
+/** Kubernetes' timestamps have whole seconds. */
 const WHOLE_SECOND_MS = 1000;
 
-/** The Shoot of this cluster; one of the same name that somebody made by hand is not. */
+/** The Shoot of this cluster; not one of the same name that somebody created. */
 function ownShoot(deps: WorkerClusterDependencies, cluster: WorkerCluster): Shoot | undefined {
   const shoot = deps.shoots.get(keyOf(cluster));
   const owned = shoot?.metadata.ownerReferences?.some((owner) => owner.uid === cluster.metadata.uid);

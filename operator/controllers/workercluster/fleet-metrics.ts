@@ -5,8 +5,8 @@ import { BACKUP_READY } from '../backup/conditions.ts';
 import type { Core } from '../core.ts';
 
 /**
- * How clusters, seeds and backups are, by what their status says; read when somebody asks for metrics. Counts alone, so that a tenant with
- * many clusters makes no more series. Returns how to take them away.
+ * Metrics about clusters, seeds and backups from their statuses, computed on scrape. Counts only, so that a tenant with
+ * many clusters creates no more series. Returns a function that unregisters them.
  */
 export function fleetMetrics(
   registry: Registry,

@@ -6,23 +6,23 @@ import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster
 import type { KnownSleepOrder, SleepOrder } from '../../capacity/sleep-order.ts';
 import { problem } from '../spec-problems.ts';
 
-/** Whether a cluster is to sleep, and when that may change by itself. */
+/** Whether a cluster must sleep, and the next change by time. */
 interface Sleep {
   readonly asleep: boolean;
-  /** For status: by it the next decision knows what this one has seen. Absent: nobody says anything about sleep. */
+  /** For the status, from which the next decision continues. Absent: no hibernation settings. */
   readonly status: WorkerClusterStatus['hibernation'];
-  /** The next time of its schedules. */
+  /** Next time of its schedules. */
   readonly next: Date | undefined;
-  /** Who else than the spec has decided it; absent: nobody. */
+  /** The operator's order that decided it; absent: none. */
   readonly order?: SleepOrder;
 }
 
 type Schedule = NonNullable<NonNullable<WorkerCluster['spec']['hibernation']>['schedules']>[number];
 
 /**
- * Whether the cluster is to sleep now. An order of the operator holds until it is taken back, whatever schedules say; who changes `enabled` after
- * it has the last word: a person who is there knows more than a policy. Pure.
- * @param given what is stored; `unknown`: what held before goes on
+ * Whether the cluster must sleep now. An order of the operator holds until withdrawn, whatever schedules say; a later
+ * change of `enabled` overrides it, because a person knows more than a policy. Pure.
+ * @param given the stored order; `unknown`: the last decision continues
  */
 export function sleepOf(cluster: WorkerCluster, now: Date, given: KnownSleepOrder = 'none'): Sleep {
   const known = cluster.status?.hibernation;
@@ -41,25 +41,27 @@ export function sleepOf(cluster: WorkerCluster, now: Date, given: KnownSleepOrde
   };
 }
 
-/** Whether `enabled` was told to be kept and not acted on, and is as it was: what ran all the while goes on until somebody changes it. */
+/**
+ * Whether an older operator kept `enabled` without effect and it is unchanged since: a cluster that kept running stays
+ * awake until somebody changes it.
+ */
 export const keepsEnabled = ({ spec, status }: Pick<WorkerCluster, 'spec' | 'status'>): boolean =>
   spec.hibernation?.enabled === true &&
   status?.hibernation?.asleep !== true &&
   saysKept(status?.conditions, 'SpecAccepted', 'hibernation.enabled');
 
 /**
- * As the spec has it: what was said last holds, be it by a schedule or by somebody who changed `enabled`. So
- * who wakes a cluster by hand has it until its schedule next says otherwise, as in Gardener, whose controller writes `enabled`
- * itself; here the spec stays the user's.
+ * Sleep by the spec: the latest event wins, a schedule's time or a change of `enabled`. Waking a cluster by hand lasts
+ * until its next scheduled time, as in Gardener, whose controller writes `enabled`; here the spec stays the user's.
  */
 function sleepBySpec({ spec: { hibernation }, status, metadata }: WorkerCluster, now: Date): Sleep {
   if (!hibernation) return { asleep: false, status: undefined, next: undefined };
   const before = withoutOrder(status?.hibernation);
   const { enabled } = hibernation;
-  // An operator before this one did not act on it: what ran all the while does not end because of a newer one.
+  // An older operator did not act on it: a running cluster must not stop because of an upgrade.
   const isKept = before === undefined && saysKept(status?.conditions, 'SpecAccepted', 'hibernation');
   const isSaid = before === undefined || before.enabled !== enabled;
-  // Times that came before the cluster, or before the word of somebody, are past.
+  // Times before the cluster's creation, or before the last change of `enabled`, do not count.
   const since =
     before === undefined && !isKept
       ? new Date(metadata.creationTimestamp ?? now)
@@ -72,7 +74,7 @@ function sleepBySpec({ spec: { hibernation }, status, metadata }: WorkerCluster,
     ...timesOf(schedule, schedule.end, false, now),
   ]);
   const past = times.filter(({ last }) => last !== undefined && last > since);
-  // Of a start and an end at the same minute the end wins: a cluster that wakes for nothing is the lesser evil.
+  // For a start and an end in the same minute the end wins: waking for nothing is the lesser harm.
   const latest = past.sort((a, b) => +a.last! - +b.last! || Number(b.asleep) - Number(a.asleep)).at(-1);
   const { asleep, since: at } = latest ? { asleep: latest.asleep, since: latest.last! } : said;
   const coming = times.flatMap(({ next }) => (next ? [+next] : []));
@@ -89,14 +91,14 @@ function sleepBySpec({ spec: { hibernation }, status, metadata }: WorkerCluster,
   };
 }
 
-/** What was seen of the spec. */
+/** The last seen state of the spec. */
 function withoutOrder(known: WorkerClusterStatus['hibernation']): typeof known {
   if (!known?.order) return known;
   const { order, ...others } = known;
   return { ...others, asleep: order.otherwise, since: order.otherwiseSince };
 }
 
-/** Who else than the spec has decided about its sleep, for the end of a sentence. */
+/** Who else decided about its sleep, as the end of a sentence. */
 export const toldBy = (order: SleepOrder | undefined): string =>
   order ? `; ${order.by} ${order.asleep ? 'put it to sleep' : 'keeps it awake'}: ${order.why}` : '';
 
@@ -106,7 +108,7 @@ function timesOf({ location = 'UTC' }: Schedule, text: string | undefined, aslee
   return [{ asleep, last: lastTime(cron, location, now), next: nextTime(cron, location, now) }];
 }
 
-/** What of the schedules cannot be understood. */
+/** Invalid schedules. */
 export function hibernationProblems({ spec: { hibernation } }: WorkerCluster): Problem[] {
   return (hibernation?.schedules ?? []).flatMap((schedule, index) => {
     const field = `hibernation.schedules[${index}]`;

@@ -23,7 +23,7 @@ import { keepsEnabled, toldBy } from './hibernation.ts';
 import { meshLabels } from './networking.ts';
 import type { Asked, ModeStrategy, Settled, SizedView, WorkerClusterView } from './view.ts';
 
-/** What a Shoot says that is true of the WorkerCluster as well, word for word. */
+/** Conditions of a Shoot that the WorkerCluster copies. */
 const MIRRORED = [
   NO_CONTROL_PLANE,
   'APIServerAvailable',
@@ -41,13 +41,13 @@ const MIRRORED = [
   RESOURCES_COUNTED,
 ] as const;
 
-/** Coppice runs the control plane as pods in a seed: an owned Shoot. */
+/** Mode Hosted: the control plane runs as pods in a seed, by an owned Shoot. */
 export const hosted: ModeStrategy = {
   limits({ cluster, provider }) {
     const members = cluster.spec.controlPlaneNodes;
     const problems =
       members > 3 ? [problem('controlPlaneNodes', `a hosted control plane has 1 or 3 members, not ${members}`)] : [];
-    // A second cluster beside the one that was meant would be worse than none.
+    // Making a second cluster beside the adopted one would be worse than none.
     if (cluster.spec.adopt)
       problems.push(problem('adopt', 'only managed clusters can be taken over: use mode Managed, with credentialsRef'));
     return provider ? [...problems, ...credentialsProblems(cluster, provider)] : problems;
@@ -98,11 +98,11 @@ export const hosted: ModeStrategy = {
   },
 };
 
-/** Of a cluster that ran under an operator which did not know how to have it sleep. */
+/** Message for a cluster that ran under an operator without hibernation. */
 const NOT_ACTED_ON =
   'spec.hibernation.enabled was written when hosted clusters did not sleep: set it to false, then to true, to have this one sleep';
 
-/** What is said of sleep, once anybody says anything about it. */
+/** Condition Hibernated, once there are hibernation settings. */
 function hibernated({
   cluster,
   shoot,
@@ -127,18 +127,18 @@ function hibernated({
     : say(HIBERNATED, false, 'Awake', `${keepsEnabled(cluster) ? NOT_ACTED_ON : 'the nodes match the spec'}${byOrder}`);
 }
 
-/** What is wrong about credentials where machines are in an account of the tenant. */
+/** Problems of credentials for machines in a tenant's account. */
 export function credentialsProblems({ spec }: WorkerCluster, { inCloud, name }: Provider): Problem[] {
   if (!inCloud || spec.credentialsRef) return [];
   const message = `machines of provider ${name} are made in an account of yours: name its credentials`;
   return [problem('credentialsRef', message)];
 }
 
-/** What of a Shoot its mode decides. */
+/** Mode-specific parts of a Shoot. */
 interface ShootMode {
-  /** The pool of machines that run its control plane; absent: a seed hosts it. */
+  /** Control plane pool; absent: a seed hosts it. */
   readonly controlPlane?: SettledPool;
-  /** Whether it is to sleep now. Absent: no. */
+  /** Whether it must sleep now. Absent: no. */
   readonly sleeps?: boolean;
 }
 
@@ -191,7 +191,7 @@ function shootSpec(
     },
     ...(spec.dns && { dns: spec.dns }),
     ...(provider.inCloud && spec.drift && { drift: spec.drift }),
-    // Schedules, and what keeps it awake, are resolved here: a Shoot is only told what is so now.
+    // Schedules and wake holds are resolved here: a Shoot only gets the result.
     ...(sleeps && { hibernation: { enabled: true } }),
     ...(spec.maintenance && { maintenance: spec.maintenance }),
     ...(spec.addons && { addons: spec.addons }),
@@ -206,7 +206,7 @@ function shootFor(cluster: WorkerCluster, spec: ShootSpec, labels: Record<string
     metadata: {
       name,
       namespace,
-      // The finalizer comes with the object: it saves a write, and there is no moment without it.
+      // Created with the finalizer, which saves a write and leaves no gap.
       finalizers: [FINALIZER],
       labels: { [LABELS.workerCluster]: name, [LABELS.provider]: cluster.spec.cloudProvider ?? '', ...labels },
       ownerReferences: [

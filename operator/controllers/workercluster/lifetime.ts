@@ -5,30 +5,30 @@ import type { WorkerCluster } from '../../api/workercluster.ts';
 import { type Said, say } from '../conditions.ts';
 import type {} from './view.ts';
 
-/** Condition of a cluster whose end is near. */
+/** Condition of a cluster that expires soon. */
 export const EXPIRING = 'Expiring';
 
-/** How long before its end a cluster says so: a tenth of its life, an hour at most. */
+/** Warning time before expiry: a tenth of its life, at most an hour. */
 const WARN_MS = 3600_000;
 const WARN_PART = 0.1;
-/** How much of that must lie between the warning and the end, however late the warning came: a clock may have stepped forward. */
+/** Share of the warning time that must remain after a late warning, such as after a clock step. */
 const NOTICE_PART = 0.5;
 
-/** What follows from `ttl`. */
+/** Consequences of `ttl`. */
 export interface Lifetime {
-  /** Its time is over: it is to be deleted. */
+  /** The ttl is over: delete the cluster. */
   readonly isOver: boolean;
-  /** Condition Expiring, once the end is near. */
+  /** Condition Expiring, shortly before expiry. */
   readonly warning: Said<'WorkerCluster'> | undefined;
-  /** RFC 3339; absent: it lives until somebody deletes it. */
+  /** RFC 3339; absent: no expiry. */
   readonly expiresAt: string | undefined;
-  /** When something of this changes. */
+  /** Next change. */
   readonly next: Date | undefined;
 }
 
 const UNLIMITED: Lifetime = { isOver: false, warning: undefined, expiresAt: undefined, next: undefined };
 
-/** When the cluster said first that its end is near; undefined: it never did, or by a clock that was ahead of this one. */
+/** When the cluster first warned of its expiry; undefined: never, or in this clock's future. */
 export function warnedAt({ status }: Pick<WorkerCluster, 'status'>, now: Date): Date | undefined {
   const said = findCondition(status?.conditions, EXPIRING);
   const at = new Date(said?.status === 'True' ? said.lastTransitionTime : Number.NaN);
@@ -36,8 +36,8 @@ export function warnedAt({ status }: Pick<WorkerCluster, 'status'>, now: Date): 
 }
 
 /**
- * How long the cluster may still live. Pure. It is prolonged by a longer `ttl`, or by none. It is over only when its status has warned of
- * that for the time of notice: after a step of the clock, or where no operator ran, nobody was told.
+ * Remaining life of the cluster. Pure. A longer or removed `ttl` extends it. It expires only after its status has shown
+ * the warning for the notice time: after a clock step, or without a running operator, nobody was warned.
  */
 export function lifetimeOf(cluster: Pick<WorkerCluster, 'spec' | 'metadata' | 'status'>, now: Date): Lifetime {
   const { spec, metadata } = cluster;
@@ -45,7 +45,7 @@ export function lifetimeOf(cluster: Pick<WorkerCluster, 'spec' | 'metadata' | 's
   const from = Date.parse(metadata.creationTimestamp ?? '');
   if (ttl === undefined || Number.isNaN(from)) return UNLIMITED;
   const end = from + ttl;
-  // Beyond that dates end.
+  // Beyond the range of dates.
   if (Number.isNaN(+new Date(end))) return UNLIMITED;
   const early = Math.min(WARN_MS, ttl * WARN_PART);
   const warnAt = new Date(end - early);

@@ -16,7 +16,7 @@ import { toldBy } from './hibernation.ts';
 import { managedCluster } from './managed-cluster.ts';
 import type { ModeStrategy, Observed, SizedView } from './view.ts';
 
-/** Names of node groups are made of it, and clouds have short ones. */
+/** Longest pool name: node groups are named after it, and clouds limit them. */
 const LONGEST_POOL_NAME = 12;
 const CONDITIONS = [
   'InfrastructureReady',
@@ -29,7 +29,7 @@ const CONDITIONS = [
 ] as const;
 const TO_MEND = 'Set spec.drift.policy to Mend, or annotate gardener.cloud/operation=reconcile to mend it once';
 
-/** The cloud's own service (EKS, GKE, AKS) runs the control plane. */
+/** Mode Managed: the cloud's service (EKS, GKE, AKS) runs the control plane. */
 export const managed: ModeStrategy = {
   limits({ cluster, provider, sizes }) {
     const problems: Problem[] = [];
@@ -68,7 +68,7 @@ export const managed: ModeStrategy = {
       ready: wrong
         ? { ...wrong, type: 'Ready', status: 'False' }
         : say('Ready', true, 'ClusterReady', 'the control plane serves, all nodes are Ready'),
-      // Not essential: what runs goes on running without credentials, and drifted.
+      // Not essential for Ready: missing credentials or drift do not stop a running cluster.
       conditions: [
         ...essential,
         facts.credentials,
@@ -83,7 +83,7 @@ export const managed: ModeStrategy = {
         ...(facts.outputs && {
           kubernetesVersion: plainVersion(facts.outputs.version),
           endpoint: facts.outputs.endpoint,
-          // However many members the cloud runs: one address, which answers or does not.
+          // One address that answers or does not, whatever members the cloud runs.
           controlPlane: { desired: 1, ready: facts.access?.ok ? 1 : 0 },
         }),
         ...nodesStatus(view, facts, counted),
@@ -104,7 +104,7 @@ export const managed: ModeStrategy = {
   },
 };
 
-/** The operator has just started: what it said before is as good as anything until it has looked. */
+/** After a restart the last status stays until the first observation. */
 function asBefore({ cluster: { status, metadata } }: SizedView): Observed {
   const begun = status?.conditions?.some((condition) => condition.type === 'InfrastructureReady') ?? false;
   const before = <T extends ConditionType<'WorkerCluster'>>(type: T) =>
@@ -134,7 +134,7 @@ function infrastructure({ exists, settled, errors, operation, outputs }: Managed
   if (settled) return say('InfrastructureReady', true, 'Applied', 'the cloud was changed to match the spec');
   const codes = [...new Set(errors.flatMap((error) => error.codes ?? []))];
   const failed = errors.length > 0 ? errors.map((error) => error.description).join('; ') : undefined;
-  // Until something may be there: by this the operator knows after a loss of its receipts that there is nothing to take away.
+  // Only while nothing can exist: after a loss of receipts this proves that nothing must be deleted.
   if (!exists)
     return say(
       'InfrastructureReady',
@@ -173,8 +173,8 @@ function everyNode(view: SizedView, { inside, access }: ManagedFacts) {
 }
 
 /**
- * The nodes that count. AKS has some of its own, which nobody asked for and which would be too many for ever; a cluster that was
- * taken over had some, which its people know as theirs.
+ * Nodes that count. Excludes AKS's own extra ones, which would always be a surplus; includes those of an adopted
+ * cluster.
  */
 function countNodes({ cluster }: SizedView, all: readonly Node[]): { current: number; ready: number } {
   const isOurs = ({ metadata }: Node) => metadata.labels?.[LABELS.pool] !== undefined;
@@ -182,7 +182,7 @@ function countNodes({ cluster }: SizedView, all: readonly Node[]): { current: nu
   return { current: nodes.length, ready: nodes.filter((node) => conditionIsTrue(node, 'Ready')).length };
 }
 
-/** How many nodes there may be: one number, or what the autoscaler is free to choose from. `most` is clamped to what it chose. */
+/** Allowed number of nodes: fixed, or the autoscaler's range with `most` clamped to its choice. */
 function wantedNodes(view: SizedView, current: number): { least: number; most: number } {
   const { profile, sizes, asleep } = view;
   const foreign = foreignNodes(view);
@@ -193,13 +193,13 @@ function wantedNodes(view: SizedView, current: number): { least: number; most: n
   return { least, most: Math.min(most, Math.max(least, current)) };
 }
 
-/** Nodes that a cluster had when it was taken over, or that others add to it: how many there should be is not ours to say. */
+/** Nodes of an adopted cluster that others manage. */
 const foreignNodes = ({ cluster, managed: facts }: SizedView): number =>
   cluster.spec.adopt
     ? (facts?.inside?.nodes ?? []).filter(({ metadata }) => metadata.labels?.[LABELS.pool] === undefined).length
     : 0;
 
-/** What is said of sleep, once anybody says anything about it. */
+/** Condition Hibernated, once there are hibernation settings. */
 function hibernated(view: SizedView): Said<'WorkerCluster'> | undefined {
   const { cluster, profile, managed: facts, asleep, ordered } = view;
   if (!cluster.spec.hibernation && !ordered) return undefined;
@@ -247,12 +247,12 @@ function nodesStatus(
   };
 }
 
-/** Nodes as they were when they were last seen: a connection that is down is no loss of nodes. */
+/** Nodes as last seen: a lost connection is no loss of nodes. */
 const lastSeen = (status: WorkerClusterStatus | undefined): Partial<WorkerClusterStatus> => ({
   ...(status?.nodes && { nodes: status.nodes }),
   ...(status?.dataPlaneNodes !== undefined && { dataPlaneNodes: status.dataPlaneNodes }),
   ...(status?.resource && { resource: status.resource }),
 });
 
-/** "1.36" of "1.36", "1.36.3" of "1.36.3-gke.100": what the CRD's rules can compare. */
+/** "1.36" of "1.36", "1.36.3" of "1.36.3-gke.100": comparable by the CRD's rules. */
 const plainVersion = (version: string): string => /^\d+\.\d+(\.\d+)?/.exec(version)?.[0] ?? version;

@@ -11,13 +11,13 @@ import { problem } from '../spec-problems.ts';
 import { runningMode } from './resolve.ts';
 import type { Mode, Resolved, WorkerClusterView } from './view.ts';
 
-/** More names help nobody. */
+/** Most names in a message. */
 const MOST_NAMED = 3;
 
-/** What a cluster that is accepted has to be given before anything of it is made; undefined: nothing. */
+/** Mesh allocation that an accepted cluster needs first; undefined: none. */
 export function meshWanted(view: WorkerClusterView, { mode, pools, ranges }: Resolved): MeshRequest | undefined {
   const { cluster, profile, mesh } = view;
-  // What runs keeps the ranges that it has, in no mesh.
+  // A running cluster keeps its ranges, outside of any mesh.
   if (!profile || !mesh || mesh.known || mesh.refused || runningMode(view)) return undefined;
   return meshRequest(cluster, profile, { mode, pools, ranges });
 }
@@ -25,7 +25,7 @@ export function meshWanted(view: WorkerClusterView, { mode, pools, ranges }: Res
 export const meshProblems = ({ mesh }: WorkerClusterView): Problem[] =>
   mesh?.refused ? [problem(mesh.refused.field, mesh.refused.message)] : [];
 
-/** Labels of the Shoot of a cluster in a mesh: by them it is known where the receipt is lost. */
+/** Labels of the Shoot of a mesh's cluster, from which a lost receipt is rebuilt. */
 export const meshLabels = (known: KnownEntry | undefined): Record<string, string> =>
   known
     ? {
@@ -35,7 +35,7 @@ export const meshLabels = (known: KnownEntry | undefined): Record<string, string
       }
     : {};
 
-/** What the labels of its Shoot say, which only the operator and administrators write; undefined: it is in no mesh. */
+/** Mesh entry in the labels of its Shoot, which only the operator and administrators write; undefined: none. */
 export function knownByShoot({ metadata, spec }: Shoot): KnownEntry | undefined {
   const { [LABELS.mesh]: mesh, [LABELS.clusterID]: id, [LABELS.meshClusterName]: name } = metadata.labels ?? {};
   if (!mesh || !name || !Number.isSafeInteger(Number(id))) return undefined;
@@ -44,7 +44,7 @@ export function knownByShoot({ metadata, spec }: Shoot): KnownEntry | undefined 
   return { mesh, entry: { uid: metadata.ownerReferences?.[0]?.uid ?? '', id: Number(id), name, ...ranges, given } };
 }
 
-/** Which ranges the cluster has, and who it is in its mesh. */
+/** Address ranges of the cluster, and its identity in the mesh. */
 export function networkingStatus(
   view: WorkerClusterView,
   { ranges }: Resolved,
@@ -63,14 +63,14 @@ export function networkingStatus(
   };
 }
 
-/** Ranges of a cluster that were not given to it alone; empty: it has no others. */
+/** Ranges of a cluster that are not allocated exclusively; empty: none. */
 export function ownRanges({ spec }: WorkerCluster, known: KnownEntry | undefined): string[] {
   const of = (kind: (typeof KINDS)[number]) =>
     known?.entry.given.includes(kind) ? undefined : (known?.entry[kind] ?? spec.networking?.[kind]);
   return KINDS.flatMap((kind) => of(kind) ?? []);
 }
 
-/** Whether the cluster can be connected with those of meshes; undefined: nobody asked for that. */
+/** Whether the cluster can be connected with clusters of meshes; undefined: not requested. */
 export function rangesCondition({ mesh }: WorkerClusterView): Said<'WorkerCluster'> | undefined {
   const { known, overlapping = [] } = mesh ?? {};
   if (overlapping.length > 0) {
@@ -83,8 +83,8 @@ export function rangesCondition({ mesh }: WorkerClusterView): Said<'WorkerCluste
 }
 
 /**
- * That NetworkPolicies have no effect, of clusters whose network is made by Coppice: the API server keeps them, and nothing of the cluster says
- * that they are not obeyed. Clouds' managed ones are made to obey them.
+ * Condition that NetworkPolicies have no effect, for networks made by Coppice: the API server accepts them, and nothing
+ * else reports that they are not enforced. Clouds' managed networks enforce them.
  */
 export function policiesCondition(mode: Mode | undefined): Said<'WorkerCluster'> | undefined {
   if (mode !== 'Hosted' && mode !== 'SelfManaged') return undefined;

@@ -5,15 +5,15 @@ import { atPlace, inEachPlace, nextPlace, placeOf } from '../../capacity/places.
 import type { ManagedFacts } from '../managed/facts.ts';
 import type { WorkerClusterView } from './view.ts';
 
-/** Where a cluster is, and where else it may go. */
+/** Place of a cluster, and its alternatives. */
 interface Placed extends Required<Pick<WorkerClusterView, 'fallbacks'>>, Pick<WorkerClusterView, 'elsewhere'> {
   /** 0: its own place; otherwise the number of the fallback. */
   readonly place: number;
-  /** As it would be written for that place. */
+  /** The cluster as written for that place. */
   readonly cluster: WorkerCluster;
 }
 
-/** Finds the place of a cluster among those that its spec allows. */
+/** Finds the place of a cluster among its allowed ones. */
 export function placed(
   written: WorkerCluster,
   facts: ManagedFacts | undefined,

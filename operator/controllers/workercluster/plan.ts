@@ -33,35 +33,35 @@ import type { Asked, Mode, ModeStrategy, Observed, Resolved, SizedView, WorkerCl
 
 export type { WorkerClusterView } from './view.ts';
 
-/** What is to be done; absent means: nothing. */
+/** Actions; absent: none. */
 export interface WorkerClusterPlan {
-  /** Set before anything is made, taken away when everything is gone. */
+  /** Added before anything is made, removed when everything is gone. */
   readonly finalizer?: 'add' | 'remove';
-  /** The Shoot as it should be. */
+  /** Desired Shoot. */
   readonly shoot?: Shoot;
   readonly deleteShoot?: boolean;
-  /** It is to be given this before anything of it is made; then it is planned anew. */
+  /** Mesh allocation to make first; then plan again. */
   readonly allocate?: MeshRequest;
-  /** What the cloud's managed service is asked for; `desired` absent: leave what there is as it is, or take it away. */
+  /** Wish for the managed service; `desired` absent: leave it unchanged, or delete it. */
   readonly managed?: {
     readonly desired: ManagedCluster | undefined;
-    /** What is half made is to be taken away: the cluster goes to another place. */
+    /** Delete the half-made cluster: it moves to another place. */
     readonly moves?: boolean;
-    /** Something holds the cluster: it is not taken away yet although it is deleted. */
+    /** A hold delays the deletion. */
     readonly held?: boolean;
   };
-  /** Its time is over: the object itself is deleted. */
+  /** The ttl is over: delete the object. */
   readonly expire?: boolean;
-  /** When something of this changes by itself, or what is sold out now is worth another look. */
+  /** Next change by time alone, or next check of sold-out offers. */
   readonly next?: Date;
-  /** Parts of pools that have all nodes that they were asked for, by name, and those that are no more. */
+  /** Parts of pools whose request is filled, by name, and removed ones. */
   readonly filled?: readonly string[];
   readonly status: WorkerClusterStatus;
 }
 
 const STRATEGIES: Readonly<Record<Mode, ModeStrategy>> = { Hosted: hosted, Managed: managed, SelfManaged: selfManaged };
 
-/** Another cluster of the mesh may have gone by then. */
+/** Retry interval: another cluster may have left the mesh. */
 const REFUSED_MS = 60_000;
 
 /** Pure: no clock but `now`, no network. */
@@ -92,9 +92,9 @@ export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClu
   };
   const defaultedNodes = nodesToTell(view, withCapacity.status.nodes);
   return {
-    // What was refused from the start holds nothing.
+    // A cluster that was refused from the start holds nothing.
     ...(held || !(accepted || observed.exists) ? {} : { finalizer: 'add' }),
-    // A wrong change of the spec is refused as a whole; the cluster stays as it is.
+    // An invalid change is refused as a whole; the cluster stays.
     ...(allocate ? { allocate } : accepted && asked.shoot && { shoot: asked.shoot }),
     ...(resolved.mode === 'Managed' && {
       managed: moves ? { desired: undefined, moves } : { desired: accepted && !allocate ? asked.managed : undefined },
@@ -116,7 +116,7 @@ export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClu
   };
 }
 
-/** Says that somebody deleted the Shoot of a cluster that stays: see isDeletedByHand. */
+/** Condition that somebody deleted the Shoot of a cluster that stays: see isDeletedByHand. */
 function shootDeletedCondition({ cluster: { metadata }, shoot }: SizedView): Said<'WorkerCluster'> | undefined {
   if (findCondition(shoot?.status?.conditions, 'Deleting')?.reason !== HELD) return undefined;
   const message = `Shoot ${metadata.namespace}/${metadata.name} was deleted by hand, and the cluster runs on. Delete WorkerCluster ${metadata.name} to have it taken apart`;
@@ -137,13 +137,13 @@ const withWarning = (
   ...status,
   conditions: [
     ...(status.conditions ?? []),
-    // One that a clock ahead of this one wrote is written anew: the notice counts from now.
+    // A warning from a clock ahead of this one is written again: the notice counts from now.
     ...withConditions<'WorkerCluster'>(warnedAt(cluster, now) ? cluster.status?.conditions : [], [warning], now),
   ],
   ...(expiresAt && { expiresAt }),
 });
 
-/** Judged last: what cannot be had anyway takes nobody's place. */
+/** Quotas are checked last: an impossible cluster takes nobody's share. */
 function withinQuotas(view: SizedView, asked: Asked, { pools }: Resolved): Asked {
   const problems = asked.problems.length === 0 ? quotaProblems(view, pools) : [];
   return problems.length > 0 ? { problems, overQuota: true } : asked;
@@ -177,12 +177,12 @@ function statusOf(
     inCloud: provider?.inCloud,
     lacksControlPlane: objectsOnly,
   });
-  // As long as it is told, the next look knows of it.
+  // Kept in the message, so that the next reconcile knows it.
   const isKept = view.maySleep && keepsEnabled(cluster);
   const unacted = [...fields, ...(isKept ? ['hibernation.enabled'] : [])];
   const refusal = refusalOf(asked);
   const { exists } = observed;
-  // The finalizer comes before anything is made, and travels with backups, as status does not.
+  // The finalizer precedes everything, and backups keep it, unlike status.
   const nothingMade = refusal !== undefined && !exists && !isHeld(cluster) && !before?.admitted;
   const ready = observed.ready.status === 'True' && (!refusal || (before?.observedGeneration ?? -1) >= 0);
 
@@ -231,7 +231,7 @@ function statusOf(
   };
 }
 
-/** What there is of nodes, and what was asked for: a size that is refused must not look carried out. */
+/** Existing and requested nodes: a refused size must not look accepted. */
 function nodesAsked(
   { cluster, sizes }: SizedView,
   { status: { nodes }, exists }: Observed,
@@ -279,7 +279,7 @@ function planDeletion(view: SizedView, now: Date): WorkerClusterPlan {
   const { cluster } = view;
   const status = { ...cluster.status, observedGeneration: cluster.metadata.generation };
   const held = isHeld(cluster);
-  // Which mode things were made in is looked up, not computed: the profile may say something else by now.
+  // The mode of what exists, not the profile's present default.
   const mode = runningMode(view) ?? madeModeOf(cluster.status ?? {}) ?? madeModeOf(cluster.spec) ?? 'Hosted';
   const strategy = STRATEGIES[mode];
   const deletion = strategy.deletion(view);
@@ -287,7 +287,7 @@ function planDeletion(view: SizedView, now: Date): WorkerClusterPlan {
   const gate = judgeDeletion(view.holds ?? [], deletion.begun, now);
   const waiting = gate.open ? deletion.waiting : say('Deleting', true, HELD, gate.message);
   const { lastOperation } = strategy.observe(view).status;
-  // That something was begun in the cloud stays said until it is gone: see wasBegun.
+  // Conditions about begun work in the cloud stay until it is gone: see wasBegun.
   const kept = conditionsBefore('WorkerCluster', cluster.status?.conditions).filter(({ type }) => KEPT.includes(type));
   return {
     ...(gate.open && deletion.deleteShoot && { deleteShoot: true }),

@@ -4,14 +4,14 @@ import { type Said, say } from '../conditions.ts';
 import { OVER_QUOTA } from '../quota/claimants.ts';
 import type { Asked } from './view.ts';
 
-/** Why nothing of a spec is acted on. */
+/** Why a spec is not acted on. */
 interface Refusal {
   reason: Exclude<Reason<'WorkerCluster', 'SpecAccepted'>, 'Accepted'>;
   why: string;
   codes: ErrorCode[];
 }
 
-/** Undefined: all that is asked for can be. */
+/** undefined: no problem. */
 export function refusalOf({ problems, overQuota }: Asked): Refusal | undefined {
   if (problems.length === 0) return undefined;
   const said = problems.map(
@@ -24,7 +24,7 @@ export function refusalOf({ problems, overQuota }: Asked): Refusal | undefined {
   };
 }
 
-/** Whether the spec is acted on, and why not. @param unacted fields that are stored without effect */
+/** Condition SpecAccepted. @param unacted fields that are stored without effect */
 export function specAccepted(
   refusal: Refusal | undefined,
   exists: boolean,

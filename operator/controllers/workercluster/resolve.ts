@@ -21,13 +21,13 @@ import { divided, lastAsked } from './capacity.ts';
 import { sleepOf } from './hibernation.ts';
 import type { Mode, Resolved, SizedView, WorkerClusterView } from './view.ts';
 
-/** Resolves what each pool should have, and whether the cluster is to sleep now. Pure. */
+/** Resolves each pool's size, and whether the cluster must sleep now. Pure. */
 export function sized(view: WorkerClusterView, now: Date): SizedView {
   const { cluster, profile, decided, managed, shoot, provider } = view;
   const { asleep, status, order } = sleepOf(cluster, now, view.sleepOrder);
   const mode = modeOf(view);
   const maySleep = mode === 'Managed' || (mode === 'Hosted' && !lacksControlPlane(profile, provider));
-  // What was never there cannot sleep: its add-ons need nodes to come up on.
+  // A cluster must be completed before it sleeps: its addons need nodes first.
   const isMade = mode === 'Managed' ? managed?.outputs !== undefined : shoot !== undefined && hasServed(shoot);
   const toSleep = asleep && maySleep && isMade;
   const gate = toSleep && status ? judgeHolds(view.keepsAwake?.(new Date(status.since)) ?? [], now) : undefined;
@@ -48,7 +48,7 @@ export function sized(view: WorkerClusterView, now: Date): SizedView {
 const modeOf = (view: WorkerClusterView): Mode | undefined =>
   view.profile ? resolveMode(view, view.profile) : (runningMode(view) ?? madeModeOf(view.cluster.spec));
 
-/** Fills in what was left to the profile and finds everything that cannot be had in any mode. */
+/** Fills in defaults of the profile, and finds problems that hold in any mode. */
 export function resolve(view: SizedView, now: Date): Resolved {
   const { cluster, profile } = view;
   const { spec } = cluster;
@@ -93,19 +93,19 @@ export function resolve(view: SizedView, now: Date): Resolved {
   };
 }
 
-/** The ranges that the cluster was given by its mesh. */
+/** Ranges that the mesh allocated. */
 function givenRanges({ mesh }: WorkerClusterView): { pods?: string; services?: string } {
   const entry = mesh?.known?.entry;
   return Object.fromEntries((entry?.given ?? []).flatMap((kind) => (entry![kind] ? [[kind, entry![kind]]] : [])));
 }
 
-/** Of the ranges, those that are given; another object's fields are left out. */
+/** Only the defined ranges of the object. */
 function defined(given: { pods?: string; services?: string; nodes?: string } | undefined) {
   const entries = Object.keys(DEFAULT_RANGES).map((key) => [key, given?.[key as keyof typeof DEFAULT_RANGES]]);
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as Partial<typeof DEFAULT_RANGES>;
 }
 
-/** The mode that things were made in, which nothing changes any more. */
+/** Mode of what exists, which never changes. */
 export const runningMode = ({ shoot, managed, cluster }: WorkerClusterView): Mode | undefined =>
   shoot ? modeOfShoot(shoot) : managed?.exists || (!managed && wasBegun(cluster)) ? 'Managed' : undefined;
 
@@ -114,7 +114,7 @@ const modeOfShoot = ({ spec }: Shoot): Mode => (controlPlaneWorker(spec) ? 'Self
 function resolveMode({ cluster, provider, ...view }: WorkerClusterView, profile: CloudProfile): Mode {
   const running = runningMode({ cluster, provider, ...view });
   if (running) return running;
-  // Nobody manages a control plane where the cloud is simulated: it is hosted in the seed instead, and status says so.
+  // In a simulated cloud nobody manages control planes: hosted in the seed instead, and the status says so.
   const asked = madeModeOf(cluster.spec) ?? profile.spec.defaults?.mode ?? 'Hosted';
   return asked === 'Managed' && provider?.simulated ? 'Hosted' : asked;
 }
@@ -174,14 +174,14 @@ function resolveKubernetes(view: WorkerClusterView, profile: CloudProfile, now: 
   const wanted = view.cluster.spec.kubernetes?.version;
   const known = view.managed?.version ?? (runningMode(view) && view.cluster.status?.kubernetesVersion);
   const running = view.shoot?.status?.kubernetesVersion ?? known;
-  // Without a wish the cluster stays at what it runs: a new entry in a profile must not upgrade everybody.
+  // Without a stated version the running one stays: a new entry in a profile must not upgrade everybody.
   const version = wanted === undefined && running ? running : resolveVersion(wanted, profile, now);
   if (!version) return { version, problems: kubernetesProblems(wanted, profile, now) };
   const why = running ? upgradeProblem(running, version) : undefined;
   return { version, problems: why ? [problem('kubernetes.version', why)] : [] };
 }
 
-/** Found at once, not when the first place is sold out and people are asleep. */
+/** Problems of fallbacks, reported before they are needed. */
 function fallbackProblems({ cluster, fallbacks = [], profileNames, decided }: WorkerClusterView): Problem[] {
   return fallbacks.flatMap(({ cluster: there, profile }, index): Problem[] => {
     const at = `fallback[${index}]`;

@@ -10,8 +10,8 @@ import { DEFAULTER, ownersOf } from '../stated-size.ts';
 import type { SizedView } from './view.ts';
 
 /**
- * status.defaultedNodes: what the scale subresource is to say where nobody wrote a number, after what it says until that is written;
- * undefined: somebody did. Pure.
+ * New status.defaultedNodes, which the scale subresource reports when nobody set a number; undefined: somebody did.
+ * Pure.
  */
 export function nodesToTell(
   { cluster, sizes, asleep, managed }: SizedView,
@@ -21,16 +21,16 @@ export function nodesToTell(
   const least =
     sizes.length > 0 ? sizes.map(({ count }) => count) : (cluster.spec.pools ?? []).map((pool) => pool.minimum ?? 0);
   const sum = least.reduce((total, count) => total + count, 0);
-  // Where a cloud's autoscaler chooses, it is what that chose: who scales by it must not begin at the minimum.
+  // With a cloud's autoscaler, its choice: relative scaling must not start at the minimum.
   const chosen = asleep || cluster.spec.adopt || !managed ? 0 : (nodes?.desired ?? 0);
   const next = Math.min(MAX_NODES, Math.max(sum, sizes.some(isSizedByCloud) ? chosen : 0));
   return [...new Set([cluster.defaulted?.nodes ?? next, next])];
 }
 
 /**
- * Fills in what status.defaultedNodes says, with an annotation that says so wherever the object goes; takes the annotation away once
- * somebody has written another number. Lets go of the field: with an owner, a manifest that is applied on the server's side and says a
- * number would conflict. Writes only what differs, and nothing over what somebody else has written meanwhile.
+ * Fills in spec.dataPlaneNodes from status.defaultedNodes with an annotation that marks it; removes the annotation once
+ * somebody set another number. Gives up ownership of the field: otherwise a server-side apply with a number would
+ * conflict. Writes only differences, and never over a concurrent change.
  */
 export async function fillIn(
   garden: Pick<KubeClient, 'mergePatch'>,
@@ -55,7 +55,7 @@ export async function fillIn(
     const { defaulted } = newest;
     if (nodes !== undefined && defaulted?.nodes === nodes && !defaulted.owned && defaulted.marked) return;
     const annotations = { [ANNOTATIONS.filledInNodes]: nodes === undefined ? null : String(nodes) };
-    // An answer says who owns what; the cache does not.
+    // Unlike the cache, the answer has managedFields.
     let live = await write(resourceVersion, {
       metadata: { annotations },
       ...(nodes !== undefined && { spec: { dataPlaneNodes: nodes } }),
@@ -65,7 +65,7 @@ export async function fillIn(
       live = await write(live.metadata.resourceVersion, { metadata: { managedFields: owners } });
     cache.absorb(live);
   } catch (error) {
-    // Somebody has written meanwhile: the cache brings what.
+    // Conflict: the cache will bring the other write.
     if (!(error instanceof KubeApiError && error.isConflict)) throw error;
   }
 }

@@ -5,7 +5,7 @@ import { problem } from '../spec-problems.ts';
 import { askForShoot, credentialsProblems, hosted } from './hosted.ts';
 import type { ModeStrategy } from './view.ts';
 
-/** Machines of the cluster itself run its control plane, by kubeadm: an owned Shoot that is self-hosted. */
+/** Mode SelfManaged: the cluster's own machines run the control plane by kubeadm, by an owned self-hosted Shoot. */
 export const selfManaged: ModeStrategy = {
   ...hosted,
 

@@ -13,13 +13,11 @@ const TYPE = 'SizeDecided';
 const decidablePools = (sizes: readonly DesiredPool[]): DesiredPool[] =>
   sizes.filter((pool) => isCoppices(pool) && pool.maximum > pool.minimum);
 
-/**
- * Whether what was decided is unknown, and so is what the pools have: then nothing is asked for, or what was decided would be taken back.
- */
+/** Whether both the decision and the pools' sizes are unknown: requesting anything could revert a decision. */
 export const mayTakeBack = (view: SizedView): boolean =>
   view.decided === 'unknown' && decidablePools(view.sizes).length > 0 && lastAsked(view) === undefined;
 
-/** What is said of who decides sizes, and what holds them back; undefined: nobody but people and clouds, as is usual for them. Pure. */
+/** Condition about sizes: who decides, and what limits them; undefined: people and clouds only. Pure. */
 export function sizeCondition(view: SizedView, resolved: Resolved, asked: Asked): Said<'WorkerCluster'> | undefined {
   const { decided = 'none', sizes, cluster } = view;
   const isFloor = cluster.spec.dataPlaneNodes !== undefined;
@@ -46,7 +44,7 @@ export function sizeCondition(view: SizedView, resolved: Resolved, asked: Asked)
   return say(TYPE, true, isRaised ? 'Floor' : 'Decided', [...words, ...floor].join('. '));
 }
 
-/** What the autoscaler says; after a start of the operator, until it has looked, what was said last. Pure. */
+/** The autoscaler's condition; after a restart the last one until it has run. Pure. */
 export const autoscaledCondition = ({ sizes, autoscaled, cluster }: SizedView): Said<'WorkerCluster'> | undefined =>
   sizes.some(isCoppices)
     ? (autoscaled ?? conditionBefore('WorkerCluster', cluster.status?.conditions, AUTOSCALED))

@@ -18,86 +18,86 @@ import type { KnownEntry } from '../../mesh/meshes.ts';
 import type { Said, SaidAs } from '../conditions.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 
-/** Who runs the control plane of a cluster that is made. */
+/** Mode of a cluster that is made. */
 export type Mode = NonNullable<ReturnType<typeof madeModeOf>>;
 
-/** A cluster's share of what its namespace may have. */
+/** A cluster's share of its namespace's quotas. */
 export interface ProjectShare {
   /** All quotas of the namespace. */
   readonly quotas: readonly Quota[];
   /** All other clusters of the namespace. */
   readonly others: readonly Claimant[];
-  /** What this cluster was granted before and has not given back. */
+  /** Size granted before and not returned. */
   readonly held: ClusterSize | undefined;
 }
 
-/** All that a decision about a WorkerCluster rests on. */
+/** Inputs of a decision about a WorkerCluster. */
 export interface WorkerClusterView {
   readonly cluster: WorkerCluster;
-  /** The profile that it names, if there is one. */
+  /** The named profile, if it exists. */
   readonly profile: CloudProfile | undefined;
   /** Names of all profiles, for the error. */
   readonly profileNames: readonly string[];
   readonly provider: Provider | undefined;
   readonly shoot: Shoot | undefined;
-  /** A Shoot of the same name that is not ours. */
+  /** A foreign Shoot of the same name. */
   readonly foreignShoot?: boolean;
-  /** Who has the technical id already that it would have; absent: nobody. */
+  /** Who already has its technical id; absent: nobody. */
   readonly idTakenBy?: string | undefined;
-  /** What was seen of it in the cloud; absent: nothing was ever asked of one. */
+  /** Observations in the cloud; absent: never requested. */
   readonly managed?: ManagedFacts | undefined;
-  /** What is known of machines that are sold out. Absent: nothing is. */
+  /** Known sold-out machines. Absent: none. */
   readonly capacity?: KnownCapacity;
-  /** The other places that the spec allows, as the cluster would be written for them. */
+  /** Other allowed places, with the cluster as written for them. */
   readonly fallbacks?: readonly { readonly cluster: WorkerCluster; readonly profile: CloudProfile | undefined }[];
-  /** Where the cluster may go as long as nothing of it is finished here; absent: nowhere. */
+  /** Place to move to while nothing is completed here; absent: none. */
   readonly elsewhere?: {
-    /** In words, for the condition. */
+    /** Text for the condition. */
     readonly name: string;
-    /** Whether it was decided already that it goes. */
+    /** Whether the move was decided before. */
     readonly decided: boolean;
   };
-  /** What its namespace may have, and who shares it; absent: nothing limits it. */
+  /** Limits of its namespace, and their other users; absent: none. */
   readonly project?: ProjectShare;
-  /** What must let go of it before anything of it is taken apart. */
+  /** Holds that delay its deletion. */
   readonly holds?: readonly Hold[];
-  /** What keeps it awake that is to sleep since then; absent: nothing. */
+  /** Holds that keep it awake although it should sleep since then; absent: none. */
   readonly keepsAwake?: (since: Date) => readonly Hold[];
-  /** What was decided for its pools; absent: nothing is. */
+  /** Decided sizes of its pools; absent: none. */
   readonly decided?: Decided;
-  /** Whether it was told to sleep, or to be awake; absent: it was not. */
+  /** Order to sleep or to stay awake; absent: none. */
   readonly sleepOrder?: KnownSleepOrder;
-  /** What the autoscaler says of its nodes; absent: nothing yet. */
+  /** The autoscaler's condition; absent: none yet. */
   readonly autoscaled?: Said<'WorkerCluster'> | undefined;
   /** Absent: nobody gives clusters ranges. */
   readonly mesh?: MeshView;
 }
 
-/** A cluster and its mesh. */
+/** A cluster's mesh. */
 export interface MeshView {
-  /** What it was given; absent: it is in no mesh. */
+  /** Its allocation; absent: not in a mesh. */
   readonly known?: KnownEntry | undefined;
-  /** Why it was given nothing. */
+  /** Why it got no allocation. */
   readonly refused?: Refusal | undefined;
-  /** Clusters of meshes with addresses that it has too. */
+  /** Clusters of meshes with overlapping addresses. */
   readonly overlapping: readonly string[];
 }
 
-/** The same, with what follows for the sizes of its pools: resolved once, for everybody. */
+/** The view with the sizes of its pools, resolved once for all users. */
 export interface SizedView extends WorkerClusterView {
-  /** What each pool should have; empty without a profile. */
+  /** Desired size of each pool; empty without a profile. */
   readonly sizes: readonly DesiredPool[];
-  /** Whether it can sleep as its spec says: in its mode, and as it is made. */
+  /** Whether hibernation works in its mode and infrastructure. */
   readonly maySleep: boolean;
-  /** Whether its nodes are to be at zero for a while, and by whose word. */
+  /** Whether its nodes must be at zero, and by whose decision. */
   readonly asleep?: Holds['asleep'];
-  /** Who else than the spec has decided whether it sleeps; absent: nobody. */
+  /** Who else decided about its sleep; absent: nobody. */
   readonly ordered?: SleepOrder;
-  /** It is to sleep, and whoever has placed work on it moves that away first; absent: not so. */
+  /** The cluster should sleep, but hubs first move its work away; absent: not so. */
   readonly keptAwake?: GateVerdict;
 }
 
-/** What a cluster asks for with everything filled in that was left to the profile; absent is what cannot be told. */
+/** A cluster's wish with defaults filled in; absent: unknown. */
 export interface Resolved {
   readonly mode: Mode | undefined;
   readonly region: string | undefined;
@@ -105,14 +105,14 @@ export interface Resolved {
   readonly version: string | undefined;
   /** Parts of pools, each as a pool: see PoolPart. */
   readonly pools: readonly DesiredPool[];
-  /** How the pools of the spec are divided. */
+  /** Division of the spec's pools. */
   readonly divided: readonly DividedPool[];
   readonly ranges: { pods: string; services: string; nodes: string };
-  /** What cannot be had whatever the mode. */
+  /** Problems that hold in any mode. */
   readonly problems: readonly Problem[];
 }
 
-/** The same once there are no problems. */
+/** A resolved cluster without problems. */
 export interface Settled {
   readonly profile: CloudProfile;
   readonly provider: Provider;
@@ -121,48 +121,48 @@ export interface Settled {
   readonly version: string;
   readonly pools: readonly (DesiredPool & { machineType: string })[];
   readonly ranges: Resolved['ranges'];
-  /** Its place in its mesh. */
+  /** Its entry in its mesh. */
   readonly known?: KnownEntry | undefined;
 }
 
-/** What a mode makes of a cluster. With problems nothing is to be made. */
+/** A mode's result for a cluster. With problems nothing is made. */
 export interface Asked {
   readonly problems: readonly Problem[];
-  /** Only quotas stand against it: it is looked at again when they let it. */
+  /** Only quotas refuse it: retried when they allow it. */
   readonly overQuota?: boolean;
   readonly shoot?: Shoot;
   readonly managed?: ManagedCluster;
 }
 
-/** What a mode sees of a cluster. */
+/** A mode's observation of a cluster. */
 export interface Observed {
-  /** Whether anything was made. */
+  /** Whether anything exists. */
   readonly exists: boolean;
-  /** Condition Ready for what is asked now. */
+  /** Condition Ready for the present spec. */
   readonly ready: SaidAs<'WorkerCluster', 'Ready'>;
   readonly conditions: readonly (Said<'WorkerCluster'> | undefined)[];
   readonly errors: readonly LastError[];
   readonly status: Partial<WorkerClusterStatus>;
-  /** Whether it sleeps, so that nobody can work with it. Absent: it does not. */
+  /** Whether it sleeps and cannot be used. Absent: no. */
   readonly sleeps?: boolean;
-  /** Whether there is a kubeconfig, and it works as far as anything of the cluster does. */
+  /** Whether its kubeconfig exists and works. */
   readonly usable: boolean;
 }
 
-/** What deletion still has to do. */
+/** Remaining deletion. */
 interface Deletion {
   /** Nothing is left of the cluster. */
   readonly gone: boolean;
-  /** Condition Deleting: what it waits for. */
+  /** Condition Deleting with the reason to wait. */
   readonly waiting: SaidAs<'WorkerCluster', 'Deleting'>;
   readonly deleteShoot?: boolean;
-  /** Its end has begun: what holds it only now comes too late. */
+  /** Destruction has begun: new holds come too late. */
   readonly begun: boolean;
 }
 
-/** Who runs the control plane, and all that follows from it. Pure. */
+/** A mode: who runs the control plane, and everything that depends on it. Pure. */
 export interface ModeStrategy {
-  /** What of the spec cannot be had in this mode, beyond what no mode can have. */
+  /** Problems specific to this mode. */
   limits(view: SizedView): Problem[];
   ask(view: SizedView, settled: Settled): Asked;
   observe(view: SizedView): Observed;

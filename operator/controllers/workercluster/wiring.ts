@@ -11,7 +11,7 @@ import { concernsUsers, onlyStatusChanged } from '../status-writer.ts';
 import { reconcileWorkerCluster, type WorkerClusterDependencies } from './controller.ts';
 import { fleetMetrics } from './fleet-metrics.ts';
 
-/** Makes the controller of WorkerClusters, in all modes. */
+/** Creates the controller of WorkerClusters, for all modes. */
 export function wireWorkerClusters(
   core: Core,
   others: Pick<WorkerClusterDependencies, 'managed' | 'attached' | 'granted' | 'holds' | 'keepsAwake' | 'autoscaler'>,
@@ -19,7 +19,7 @@ export function wireWorkerClusters(
   const { capacity, clusters, shoots, profiles, quotas } = core;
   const queue = core.queues.clusters;
   const deps: WorkerClusterDependencies = { ...core, ...others };
-  /** Whoever would have had the same technical id may have it now. */
+  /** Requeues clusters that were refused as duplicates of this technical id. */
   const letGo = (gone: WorkerCluster | Shoot) => {
     for (const other of othersOfSameID(gone, clusters, shoots).clusters) queue.add(keyOf(other));
   };
@@ -36,7 +36,7 @@ export function wireWorkerClusters(
   quotas.onChange((event) => {
     if (!onlyStatusChanged(event)) quotaChanged(clusters, queue, event.object.metadata.namespace ?? '');
   });
-  // Of a cluster that was deleted by force, too: its receipt goes.
+  // Also after a forced deletion, so that the receipt is removed.
   core.decidedSecrets.onChange(({ object }) => {
     const key = clusterOfDecided(object);
     if (key) queue.add(key);

@@ -3,9 +3,10 @@ import type { WorkerCluster } from '../../../api/workercluster.ts';
 import type { HoldsOf } from '../../../clusters/deletion-gate.ts';
 
 /**
- * Whether somebody deleted the Shoot of a WorkerCluster that stays. Pure. An admission policy refuses that by now. Where it was possible,
- * nobody meant a cluster to be taken apart and made anew: it stays until its WorkerCluster is deleted.
- * @param owner the WorkerCluster of the Shoot's name; undefined: there is none
+ * Whether somebody deleted the Shoot of a WorkerCluster that stays. Pure. An admission policy refuses that now. An
+ * older deletion cannot have meant to destroy and recreate the cluster: the Shoot stays until its WorkerCluster is
+ * deleted.
+ * @param owner the WorkerCluster of the Shoot's name; undefined: none
  */
 export const isDeletedByHand = ({ metadata }: Shoot, owner: WorkerCluster | undefined): boolean =>
   metadata.deletionTimestamp !== undefined &&
@@ -13,7 +14,7 @@ export const isDeletedByHand = ({ metadata }: Shoot, owner: WorkerCluster | unde
   owner.metadata.deletionTimestamp === undefined &&
   (metadata.ownerReferences ?? []).some(({ uid }) => uid === owner.metadata.uid);
 
-/** What holds a Shoot: its WorkerCluster alone where the Shoot was deleted by hand, since other holders wait for the WorkerCluster. */
+/** Holds of a Shoot. One that was deleted by hand has only its WorkerCluster, since other holders wait for that. */
 export const shootHolds =
   (
     shoots: { get(key: string): Shoot | undefined },

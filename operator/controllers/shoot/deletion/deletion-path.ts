@@ -11,11 +11,11 @@ import type { Operation } from '../operation.ts';
 import { runFlow } from '../run-flow.ts';
 import type { ShootState } from '../state.ts';
 
-/** Whether it is being taken apart: it was deleted, and nothing holds it. */
+/** Whether the shoot is being destroyed: deleted and without holds. */
 export const isBeingDeleted = ({ metadata }: Shoot, { held }: ShootState): boolean =>
   metadata.deletionTimestamp !== undefined && held === undefined;
 
-/** Whether it may be taken apart. One that is nowhere yet has nothing that anybody could hold. */
+/** Whether the shoot may be destroyed. A shoot without a seed has nothing to hold. */
 export function gateOf(deps: Pick<ShootDependencies, 'holds' | 'now'>, shoot: Shoot, state: ShootState): GateVerdict {
   const { metadata, status } = shoot;
   const begun = !status?.seedName || (state.operation ?? status.lastOperation)?.type === 'Delete';
@@ -23,7 +23,7 @@ export function gateOf(deps: Pick<ShootDependencies, 'holds' | 'now'>, shoot: Sh
   return judgeDeletion(holds, begun, deps.now());
 }
 
-/** Takes apart what there is of the shoot. @throws the signal's reason when it was aborted */
+/** Destroys the shoot. @throws the signal's reason on abort */
 export async function runDeletion(op: Operation, signal: AbortSignal): Promise<FlowResult> {
   const { shoot, state, deps } = op;
   endDriftLook(state);
@@ -38,7 +38,7 @@ export async function runDeletion(op: Operation, signal: AbortSignal): Promise<F
   return result;
 }
 
-/** What a shoot says beside all else that was deleted by hand and runs on; none of any other. Pure. */
+/** Condition Deleting of a shoot that was deleted by hand and keeps running; empty for others. Pure. */
 export const heldCondition = (shoot: Shoot, { held }: ShootState, now: Date): Condition[] =>
   withConditions<'Shoot'>(
     shoot.status?.conditions,
@@ -46,7 +46,7 @@ export const heldCondition = (shoot: Shoot, { held }: ShootState, now: Date): Co
     now,
   );
 
-/** All conditions of a shoot that was deleted: nothing else is of interest any more. Pure. */
+/** Conditions of a deleted shoot, without those of its operation. Pure. */
 export function deletionConditions(shoot: Shoot, state: ShootState, now: Date): Condition[] {
   const waiting =
     state.errors.size > 0

@@ -21,17 +21,17 @@ import type { Operation } from '../operation.ts';
 import { namespaceIn, notOurs, otherOwnerIn } from '../ownership.ts';
 import { endPods, podsGone } from './end-pods.ts';
 
-/** What a control plane is made of in the seed, besides pods. */
+/** Objects of a control plane in the seed, besides pods. */
 const OBJECTS = [DEPLOYMENTS, STATEFULSETS, SERVICES, SECRETS, CONFIGMAPS, PVCS];
 
-/** Of looks at volumes: those of this machine go at once, those of a cloud take seconds, and a seed may have thousands. */
+/** Polling of volumes: local ones are deleted at once, a cloud's in seconds, and a seed may have thousands. */
 const FIRST_PAUSE_MS = 10;
 const LAST_PAUSE_MS = 1000;
 
 /**
- * The task graph for deletion, from any half-built state. The control plane is not woken up for it: nothing inside of a hosted
- * cluster holds anything outside of the seed (design section 3).
- * @param deleteOwn takes away what this kind of control plane has, and the provider's deleteAll leaves
+ * Task graph of the deletion, from any half-built state. A sleeping control plane is not woken: nothing inside of a
+ * hosted cluster holds resources outside of the seed (design section 3).
+ * @param deleteOwn deletes what the provider's deleteAll does not cover for this kind of control plane
  */
 export function deletionTasks(op: Operation, deleteOwn?: () => Promise<void>): Task[] {
   const { seed, state, values, provider } = op;
@@ -115,7 +115,7 @@ export function deletionTasks(op: Operation, deleteOwn?: () => Promise<void>): T
       run: async (signal) => {
         for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LAST_PAUSE_MS)) {
           const { items } = await seed.client.list<PersistentVolume>(PVS, { signal });
-          // A class that retains volumes has decided that they outlive their claims.
+          // Volumes with policy Retain outlive their claims on purpose.
           const left = items.filter(
             (pv) => pv.spec.claimRef?.namespace === ns && pv.spec.persistentVolumeReclaimPolicy !== 'Retain',
           );
@@ -128,7 +128,7 @@ export function deletionTasks(op: Operation, deleteOwn?: () => Promise<void>): T
   ];
 }
 
-/** Takes the kubeconfig away that people got. */
+/** Deletes the kubeconfig Secret of the user. */
 export async function removeKubeconfig({ shoot, deps }: Operation, signal: AbortSignal): Promise<void> {
   const owner = kubeconfigOwner('Shoot', shoot);
   const known = deps.gardenApplier.known(kubeconfigSecret(owner, ''));
@@ -136,9 +136,8 @@ export async function removeKubeconfig({ shoot, deps }: Operation, signal: Abort
 }
 
 /**
- * From here on nothing can be made in it: what ends stays ended. Kubernetes looks into a namespace only 5 s after its deletion
- * (namespaceDeletionGracePeriod), too late for whoever waits for processes; so those are ended one by one, and the empty namespace
- * goes by itself.
+ * Deletes the namespace, so that nothing can be created in it again. Kubernetes empties a namespace only 5 s later
+ * (namespaceDeletionGracePeriod), so pods are deleted one by one before.
  */
 export async function closeNamespace({ seed, shoot, values, deps }: Operation, signal: AbortSignal): Promise<void> {
   const ns = values.namespace;
@@ -147,7 +146,7 @@ export async function closeNamespace({ seed, shoot, values, deps }: Operation, s
   if (otherOwner) throw notOurs(seed.name, ns, otherOwner);
   const uid = live?.metadata.uid;
   if (live) await seed.client.delete(NAMESPACES, ns, undefined, { signal, preconditions: { ...(uid && { uid }) } });
-  // Whoever makes the cluster anew looks into the cache, and must find that this namespace is not to be had.
+  // A cluster that is made again reads the cache, which must show the deletion.
   await waitFor([seed.namespaces], () => isClosed(seed.namespaces.get(ns)), {
     timeoutMs: 30_000,
     signal,
@@ -159,8 +158,8 @@ const isClosed = (namespace: KubeObject | undefined): boolean =>
   namespace?.metadata.deletionTimestamp !== undefined || namespace === undefined;
 
 /**
- * Waits until the namespace of an earlier cluster of the same name has gone: Kubernetes takes at least 5 s for an empty one.
- * Rejects with what still holds it.
+ * Waits until the namespace of an earlier cluster of the same name is gone: Kubernetes takes at least 5 s for an empty
+ * one. Rejects with what holds it.
  */
 export async function earlierNamespaceGone({ seed, values }: Operation, signal: AbortSignal): Promise<void> {
   const found = () => seed.namespaces.get(values.namespace);

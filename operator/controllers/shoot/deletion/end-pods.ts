@@ -3,13 +3,13 @@ import { waitFor } from '../../../kube/informer.ts';
 import { hasEnded } from '../../../kube/pods.ts';
 import { PODS, type Pod } from '../../../kube/resources.ts';
 
-/** Nothing of what ends here is needed again, so nobody gets longer than this to say goodbye. */
+/** Short grace period: nothing of a deleted cluster is needed again. */
 const GRACE_SECONDS = 1;
 
 /**
- * Ends all pods of a shoot's namespace. Before their owners: the garbage collector would give each its full grace, and a kubelet that has begun
- * to wait does not hurry up. Those that are known come first, each by its name: before it lists a collection, an API server waits up to a tenth
- * of a second until its cache is as new as etcd.
+ * Deletes all pods of a shoot's namespace before their owners: the garbage collector would give each its full grace
+ * period, which cannot be shortened later. Known pods are deleted by name first, because listing a collection waits up
+ * to 0.1 s for the API server's cache.
  */
 export async function endPods(
   { client, pods }: Pick<SeedAccess, 'client' | 'pods'>,
@@ -22,9 +22,8 @@ export async function endPods(
 }
 
 /**
- * Waits until a namespace has no pods. One that was told to end, and of which its kubelet says that all processes have ended, is taken away: the
- * kubelet itself looks at it again only when it next lists all containers, up to a second later. Rejects with the pods that are left after
- * `timeoutMs`.
+ * Waits until a namespace has no pods. Terminating pods without running processes are deleted immediately: their
+ * kubelet would do so only at its next relist, up to a second later. Rejects with the remaining pods after `timeoutMs`.
  */
 export async function podsGone(
   seed: Pick<SeedAccess, 'name' | 'client' | 'pods'>,
@@ -38,7 +37,7 @@ export async function podsGone(
     const { namespace: where, uid } = pod.metadata;
     if (type === 'deleted' || where !== namespace || taken.has(uid) || !mayBeTaken(pod)) return;
     taken.add(uid);
-    // A seed may refuse it. Its kubelet takes the pod away itself then.
+    // The seed may refuse that; then kubelet deletes the pod.
     end(seed.client, pod, 0, signal).catch(() => {});
   });
   try {
@@ -55,7 +54,7 @@ export async function podsGone(
   }
 }
 
-/** A kubelet says that a pod has ended when none of its containers runs. */
+/** Whether kubelet reports that no container of a terminating pod runs. */
 const mayBeTaken = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined && hasEnded(pod);
 
 const end = (

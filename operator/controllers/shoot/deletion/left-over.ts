@@ -8,11 +8,11 @@ import type { ShootDependencies } from '../dependencies.ts';
 import { GARDEN_ANNOTATION } from '../ownership.ts';
 
 /**
- * Closes the namespace of a shoot that has gone without our letting it go: a deletion that comes in the same moment as our finalizer
- * may win over it (the API server had looked for finalizers before), and nobody else would ever take away what was made meanwhile.
+ * Deletes the namespace of a shoot that disappeared without our finalizer: a deletion at the same moment as the
+ * finalizer's write may win, because the API server has checked finalizers before, and nobody else would clean up.
  *
- * To be called only for shoots that this process has worked on: a garden that was restored from an old backup lacks shoots too, and
- * their control planes are all that is left of them.
+ * Only for shoots that this process has worked on: a garden restored from an old backup lacks shoots too, whose control
+ * planes must stay.
  */
 export async function closeLeftOver(
   { garden, gardenID, log }: Pick<ShootDependencies, 'garden' | 'gardenID' | 'log'>,
@@ -24,7 +24,7 @@ export async function closeLeftOver(
   for (const seed of seeds) {
     for (const { metadata } of seed.namespacesOf(key)) {
       if (metadata.deletionTimestamp || metadata.annotations?.[GARDEN_ANNOTATION] !== gardenID) continue;
-      // A cache may be behind, and a shoot of the same name may have come.
+      // The cache may be stale, and a shoot of the same name may exist.
       if (await garden.getOrUndefined(SHOOTS, name, namespace, { signal })) return;
       log.warn({ shoot: key, seed: seed.name, namespace: metadata.name }, 'the shoot is gone: removing what it left');
       const preconditions = { ...(metadata.uid && { uid: metadata.uid }) };
@@ -34,9 +34,9 @@ export async function closeLeftOver(
 }
 
 /**
- * Says what a shoot that was deleted by force left in its tenant's account; removes nothing: nobody said that it may. Never rejects but when
- * aborted.
- * @param shoot as it was last seen
+ * Reports leftovers of a force-deleted shoot in its tenant's account; deletes nothing without permission. Rejects only
+ * on abort.
+ * @param shoot as last seen
  */
 export async function tellLeftBehind(
   deps: Pick<
@@ -53,7 +53,7 @@ export async function tellLeftBehind(
   let account = `of ${namespace}`;
   let left: Orphan[] | string;
   try {
-    // One of the same name takes over what there is.
+    // A new shoot of the same name takes over the leftovers.
     if (await deps.garden.getOrUndefined(SHOOTS, name, namespace, { signal })) return;
     const ctx = await deps.account(shoot, profile, signal);
     account = ctx.account.id;

@@ -6,23 +6,23 @@ import { configurationProblem } from '../../../api/errors.ts';
 import type { Seed } from '../../../api/seed.ts';
 import type { Shoot } from '../../../api/shoot.ts';
 
-/** Seconds: as long as clients may look for an API server where it no longer is. As Gardener's DNSRecords have it. */
+/** TTL of records in seconds: how long clients may use an outdated address. Same as Gardener's DNSRecords. */
 const TTL = 120;
 
 /** `api.<domain>` of the tenant's domain. */
 const ownHost = (shoot: Shoot): string | undefined => shoot.spec.dns?.domain && `api.${shoot.spec.dns.domain}`;
 
-/** The name in the platform's domain. */
+/** The API server's name in the platform's domain. */
 function platformHost({ metadata: { name, namespace } }: Shoot, seed: Seed): string | undefined {
   const domain = seed.spec.dns?.internal?.domain;
   return domain && `api.${name}.${namespace}.${domain}`;
 }
 
-/** All names of the API server of a shoot, whoever keeps them: what its certificate has. Pure. */
+/** All names of a shoot's API server, for its certificate. Pure. */
 export const hostNames = (shoot: Shoot, seed: Seed): string[] =>
   [ownHost(shoot), platformHost(shoot, seed)].filter((host) => host !== undefined);
 
-/** The names of them that we keep records for. Pure. @param machines name of the provider of the shoot's machines */
+/** Names for which the operator keeps records. Pure. @param machines name of the provider of the shoot's machines */
 export function wantedNames(shoot: Shoot, seed: Seed, machines: string): WantedName[] {
   const { namespace = '' } = shoot.metadata;
   const names: WantedName[] = [];
@@ -75,7 +75,7 @@ function providerOf(
   return { provider, choice: { ...chosen?.zones, ...(visibility && { visibility }) } };
 }
 
-/** The record set by which a name leads to where the API server is: an address, or a load balancer's name. Pure. */
+/** Record set from a name to an address or a load balancer's name. Pure. */
 export function recordOf(host: string, target: string): RecordSet {
   const type = ({ 4: 'A', 6: 'AAAA' } as const)[isIP(target)] ?? 'CNAME';
   return { name: host, type, ttl: TTL, values: [target] };

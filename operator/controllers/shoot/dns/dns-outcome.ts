@@ -5,47 +5,47 @@ import { conditionBefore, type Said, say } from '../../conditions.ts';
 
 const DNS_RECORDS_READY = 'DNSRecordsReady';
 
-/** What became of one name. */
+/** Result for one name. */
 export interface DNSOutcome {
   host: string;
   domain: WantedName['domain'];
-  /** Whether its record was seen to be right, and nothing is known against it since. */
+  /** Whether its record was verified and is not disproved since. */
   ready: boolean;
-  /** Where it leads, while it is right. */
+  /** Target of a correct record. */
   target?: string;
-  /** `quiet`: not worth telling yet. */
+  /** `quiet`: not reported yet. */
   problem?: { message: string; codes: string[]; quiet?: true };
 }
 
-/** What the operator remembers of a shoot's records between reconciles. */
+/** Memory about a shoot's records between reconciles. */
 export interface DNSState {
-  /** What the records are wanted to be like. */
+  /** Key of the desired records. */
   readonly wish: string;
   readonly abort: AbortController;
   outcomes: DNSOutcome[];
   failures: number;
   lookAt: Date;
-  /** Settles when the look that is under way has ended. */
+  /** Settles when the running check has ended. */
   running?: Promise<void> | undefined;
 }
 
-/** Something else than ours answers to the name, or nothing can: what was right before no longer is. */
+/** Errors that disprove an earlier success: a foreign record, or none possible. */
 const DISPROVES: readonly string[] = ['ERR_INFRA_DEPENDENCIES', 'ERR_CONFIGURATION_PROBLEM'];
 
 const MINUTE = 60_000;
-/** Somebody may have changed the record. */
+/** Interval of checks, because others may change records. */
 const LOOK_AGAIN_MS = 60 * MINUTE;
-/** What is wrong is put right outside of our sight: a zone is made, a foreign record goes, a permission is granted. */
+/** Back-off: causes are fixed outside of our sight (a zone is made, a foreign record removed, a permission granted). */
 const MOST_BACKOFF_MS = 5 * MINUTE;
 const FIRST_BACKOFF_MS = 5_000;
 
 /**
- * As many tries in vain of what was right before are nobody's news: clouds throttle operators that look at all clusters at once, as
- * one does that has just started.
+ * Failures of an earlier correct record that are not reported yet: clouds throttle a restarted operator that checks all
+ * clusters.
  */
 const QUIET_FAILURES = 3;
 
-/** What an attempt says of a name. `before`: what was known of it; `failures`: how often it was tried in vain before. Pure. */
+/** Result of an attempt for a name. `before`: previous result; `failures`: earlier failed attempts. Pure. */
 export function outcomeOf(
   { host, domain }: Pick<WantedName, 'host' | 'domain'>,
   result: { target: string } | { error: unknown },
@@ -67,11 +67,11 @@ export function outcomeOf(
   };
 }
 
-/** Whether trying again soon may help: rate limits pass by themselves. */
+/** Whether a retry may succeed: rate limits pass by themselves. */
 export const passesByItself = (codes: readonly string[]): boolean =>
   isRetryable(codes) || codes.includes('ERR_INFRA_RATE_LIMITS_EXCEEDED');
 
-/** When to look at the records the next time, in milliseconds. `failures`: how often it was tried in vain by now. Pure. */
+/** Delay until the next check of the records, milliseconds. `failures`: failed attempts so far. Pure. */
 export function nextLook(outcomes: readonly DNSOutcome[], failures: number): number {
   const problems = outcomes.flatMap(({ problem }) => problem ?? []);
   if (problems.length === 0) return LOOK_AGAIN_MS;
@@ -79,7 +79,7 @@ export function nextLook(outcomes: readonly DNSOutcome[], failures: number): num
   return soon ? Math.min(MOST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(failures - 1, 10)) : MOST_BACKOFF_MS;
 }
 
-/** The outcomes that the status tells of, for an operator that has just started: it need not write what is written. Pure. */
+/** Results from the status, for a restarted operator, so that it writes nothing that is written already. Pure. */
 export function rememberedOutcomes(shoot: Shoot, names: readonly WantedName[]): DNSOutcome[] {
   const told = shoot.status?.advertisedAddresses ?? [];
   return names.map(({ host, domain }) => {
@@ -88,7 +88,7 @@ export function rememberedOutcomes(shoot: Shoot, names: readonly WantedName[]): 
   });
 }
 
-/** Condition DNSRecordsReady; undefined where there are no names of ours. Pure. */
+/** Condition DNSRecordsReady; undefined without names. Pure. */
 export function recordsCondition(outcomes: readonly DNSOutcome[], shoot: Shoot): Said<'Shoot'> | undefined {
   if (outcomes.length === 0) return undefined;
   const problems = outcomes.flatMap(({ problem }) => (problem && !problem.quiet ? problem : []));
@@ -101,7 +101,7 @@ export function recordsCondition(outcomes: readonly DNSOutcome[], shoot: Shoot):
     const message = outcomes.map(({ host, target }) => `${host} points to ${target}`).join('; ');
     return say(DNS_RECORDS_READY, true, 'RecordsReady', message);
   }
-  // Not looked at yet since the operator started: the last word stands.
+  // Not checked since the restart: keep the last condition.
   const before = conditionBefore('Shoot', shoot.status?.conditions, DNS_RECORDS_READY);
   return before ?? say(DNS_RECORDS_READY, 'Unknown', 'InProgress', 'the DNS records are being checked');
 }

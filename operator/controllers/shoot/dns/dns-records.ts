@@ -16,37 +16,38 @@ import {
   rememberedOutcomes,
 } from './dns-outcome.ts';
 
-/** What takes one record away must end within this time, milliseconds: all of them within the time of their task. */
+/** Timeout for deleting one record, milliseconds: all together must fit into their task. */
 const REMOVAL_MS = 20_000;
 
-/** One look at a record, and its change, must end within this time, milliseconds. */
+/** Timeout of one record's check and change, milliseconds. */
 const PATIENCE_MS = 60_000;
 
 /**
- * How many looks at records go on at once, in all and in one account: an operator that starts has all of them to look at, and Route 53 takes
- * five requests a second of an account ("Quotas", Amazon Route 53 Developer Guide). Who waits for a turn loses no patience.
+ * Parallel record checks, in total and per account: a restarted operator checks all of them, and Route 53 allows five
+ * requests per second and account ("Quotas", Amazon Route 53 Developer Guide). Waiting for a turn does not count as a
+ * timeout.
  */
 export const DNS_LOOKS = { total: 20, perGroup: 2 } as const;
 
-/** A cloud that does not let us take records away keeps a cluster from being deleted for this long, milliseconds. */
+/** How long a cloud that refuses the deletion of records may block a cluster's deletion, milliseconds. */
 const GIVE_UP_MS = 10 * 60_000;
 
-/** Where the API server is for whoever is outside of the seed. */
+/** Address of the API server outside of the seed. */
 const targetOf = ({ endpoint, addresses }: Pick<ControlPlane, 'endpoint' | 'addresses'>): string =>
   endpoint?.host ?? addresses.apiServer;
 
-/** What is known of the names that are wanted now. */
+/** Results for the desired names. */
 export const outcomesOf = ({ state, shoot, names }: Pick<Operation, 'state' | 'shoot' | 'names'>): DNSOutcome[] =>
   state.dns?.outcomes.filter(({ host }) => names.some((name) => name.host === host)) ??
   rememberedOutcomes(shoot, names);
 
-/** The names whose records were seen to be right. */
+/** Names with verified records. */
 export const readyNames = (op: Pick<Operation, 'state' | 'shoot' | 'names'>): DNSOutcome[] =>
   outcomesOf(op).filter(({ ready }) => ready);
 
 /**
- * Begins to make the records be as wanted, if it is time to; does not wait for it. A cloud that does not answer, or answers no,
- * holds nothing up: what became of it is in state.dns, and the shoot is queued again when that is known.
+ * Starts the update of the records if due, without awaiting it, so that a cloud's failure blocks nothing. The result is
+ * stored in state.dns, and the shoot is requeued then.
  */
 export async function beginRecords(op: Operation): Promise<void> {
   const { names, state, deps, shoot } = op;
@@ -76,7 +77,7 @@ export async function beginRecords(op: Operation): Promise<void> {
   });
 }
 
-/** Ends a look that is under way. */
+/** Aborts a running check. */
 export async function endRecords(state: ShootState): Promise<void> {
   state.dns?.abort.abort(new Error('the wanted DNS records have changed meanwhile'));
   await state.dns?.running;
@@ -87,7 +88,7 @@ async function look(op: Operation, target: string, state: DNSState): Promise<voi
   const outcomes = await Promise.all(
     names.map(async (name) => {
       const known = state.outcomes.find(({ host }) => host === name.host);
-      // What was right before leads elsewhere by now.
+      // The target has changed: the old result does not count.
       const moved = known?.target !== undefined && known.target !== target;
       const before = moved ? { ...known, ready: false } : known;
       try {
@@ -144,9 +145,9 @@ const noZone = ({ host, provider }: WantedName): CoppiceError =>
   });
 
 /**
- * Takes the records of a shoot that is deleted away. Where the cloud refuses for good (credentials, permissions or the provider
- * are gone), or does not answer for ten minutes, they stay, which is said: a cluster must not stand for ever because of a name. Rejects while
- * trying again may help.
+ * Deletes the records of a deleted shoot. When the cloud refuses permanently (credentials, permissions or provider are
+ * gone), or for ten minutes, they stay and an Event says so: a name must not keep a cluster for ever. Rejects while a
+ * retry may help.
  */
 export async function removeRecords(op: Operation, ending: AbortSignal): Promise<void> {
   const { names, state, deps, shoot } = op;
@@ -159,7 +160,7 @@ export async function removeRecords(op: Operation, ending: AbortSignal): Promise
     try {
       const signal = AbortSignal.any([ending, AbortSignal.timeout(REMOVAL_MS)]);
       const { dns, ctx } = await deps.dns(shoot, name, signal);
-      // Without its zone a record is gone as well.
+      // A deleted zone has no records.
       const zone = await dns.zoneOf(ctx, name.host, name.choice);
       if (zone) await dns.remove(ctx, zone, name.host);
     } catch (error) {
@@ -176,6 +177,6 @@ export async function removeRecords(op: Operation, ending: AbortSignal): Promise
     }
   }
   state.dns = { wish: '', abort: new AbortController(), outcomes, failures: 0, lookAt: deps.now() };
-  // Whatever it was, it may pass: what is throttled is tried again as well.
+  // Retry any temporary error, including throttling.
   if (again) throw dependencyNotReady(errorText(again), again);
 }

@@ -1,17 +1,17 @@
 import type { Change } from '../../../../providers/cloud.ts';
 
-/** What the operator remembers between reconciles of what others changed in a shoot's account. */
+/** Memory about drift in a shoot's account between reconciles. */
 export interface DriftState {
   readonly abort: AbortController;
-  /** What the last look found. Absent: none has ended well since the operator started. */
+  /** Result of the last check. Absent: none succeeded since the restart. */
   found?: readonly Change[];
-  /** What to do about that, a sentence, after mending has left it: it is not tried again before the next look. */
+  /** Advice after an incomplete repair, a sentence: no retry before the next check. */
   advice?: string | undefined;
-  /** Why the last look was in vain. */
+  /** Why the last check failed. */
   problem?: { message: string; codes: string[] };
-  /** Looks in vain in a row. */
+  /** Consecutive failed checks. */
   failures: number;
   lookAt: Date;
-  /** Settles when the look that is under way has ended. */
+  /** Settles when the running check has ended. */
   running?: Promise<void> | undefined;
 }

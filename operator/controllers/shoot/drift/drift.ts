@@ -12,28 +12,28 @@ import { asksFor, takeRequest } from '../operation-request.ts';
 import type { ShootState } from '../state.ts';
 import type { DriftState } from './drift-state.ts';
 
-/** One at a time in all: a look takes a run of the engine for each layer, and the runs that somebody waits for come first. */
+/** One drift check at a time: each takes an engine run per layer, and runs that somebody waits for take precedence. */
 export const DRIFT_LOOKS = { total: 1, perGroup: 1 } as const;
 
-/** How often is looked where the profile does not say, milliseconds; as with managed clusters. */
+/** Default interval of drift checks, milliseconds; as for managed clusters. */
 const LOOK_EVERY_MS = 6 * 3600_000;
 
-/** A look must end within this time, milliseconds: nobody else has a turn meanwhile. */
+/** Timeout of a drift check, milliseconds: others wait meanwhile. */
 const PATIENCE_MS = 10 * 60_000;
 
-/** When to try again after a first look in vain, milliseconds; each further one doubles it. */
+/** Back-off after the first failed check, milliseconds; doubles each time. */
 const FIRST_BACKOFF_MS = 5 * 60_000;
 
 const TOO_DANGEROUS =
   'Change it back in the cloud yourself: the operator might terminate control plane machines or change the API server address while doing so';
 
-/** What to do about what was found just now. */
+/** Advice about new drift. */
 const toMend = ({ metadata, spec }: Shoot): string =>
   spec.drift?.policy === 'Mend'
     ? 'It is being changed back, as spec.drift.policy says'
     : `Set spec.drift.policy to Mend, or annotate Shoot ${metadata.name} with gardener.cloud/operation=reconcile to mend it once`;
 
-/** What to do about what mending did not change back; undefined: nothing. */
+/** Advice about drift that was not reverted; undefined: none. */
 function adviceOn(unmended: readonly Unmended[]): string | undefined {
   const because = unmended.find((part) => part.because !== undefined)?.because;
   if (because !== undefined)
@@ -42,8 +42,8 @@ function adviceOn(unmended: readonly Unmended[]): string | undefined {
 }
 
 /**
- * Begins to look at what others changed in the account, if it is time to; does not wait for it. What was found is in state.drift, and the
- * shoot is queued again when that is known.
+ * Starts a drift check if due, without awaiting it. The result is stored in state.drift, and the shoot is requeued
+ * then.
  */
 export function lookForDrift(op: Operation): void {
   const { provider, shoot, state, deps } = op;
@@ -54,7 +54,7 @@ export function lookForDrift(op: Operation): void {
   const drift = state.drift ?? { abort: new AbortController(), failures: 0, lookAt: next() };
   state.drift = drift;
   if (drift.running) return;
-  // Somebody may want it more often by now.
+  // The interval may have been shortened.
   if (next() < drift.lookAt) drift.lookAt = next();
   if (deps.now() < drift.lookAt) return;
   drift.running = look(op, drift, next).finally(() => {
@@ -63,7 +63,7 @@ export function lookForDrift(op: Operation): void {
   });
 }
 
-/** Whether what others changed is to be changed back: because somebody asks for it, or of what the last look has found. Pure. */
+/** Whether to revert drift: on request, or by policy after a check found some. Pure. */
 export function wantsMending(
   provider: Pick<Provider, 'drift'>,
   { metadata, spec }: Shoot,
@@ -74,12 +74,12 @@ export function wantsMending(
   return asksFor({ metadata }, 'reconcile') || (isFound && spec.drift?.policy === 'Mend');
 }
 
-/** All is as it was made, but for what was left. What cannot be changed back is found again at the next look, and not tried before. */
+/** Records a repair: no drift is left except what was refused, which is not retried before the next check. */
 export async function noteMended(op: Operation): Promise<void> {
   const { unmended, shoot, signal, state, deps } = op;
   const parts = [...unmended.values()];
   const advice = adviceOn(parts);
-  // What could not be looked at is as it was last found.
+  // Parts that could not be checked keep their last result.
   const found = parts.some(({ because }) => because !== undefined)
     ? state.drift?.found
     : parts.flatMap(({ changes }) => changes);
@@ -95,7 +95,7 @@ export async function noteMended(op: Operation): Promise<void> {
   if (asksFor(shoot, 'reconcile')) await takeRequest(op, signal);
 }
 
-/** Ends a look that is under way, which is then made up for. Does not wait: who works on the same stacks next does, in the runner. */
+/** Aborts a running drift check, to be repeated later. Does not wait: the runner serialises work on a stack. */
 export function endDriftLook(state: ShootState): void {
   const { drift } = state;
   if (!drift?.running) return;
@@ -110,7 +110,7 @@ async function look(op: Operation, drift: DriftState, next: () => Date): Promise
   try {
     const found = await inTurn(op, ending, (signal) => {
       const context = op.context();
-      // The account of this look: the operation that began it may be over before.
+      // This check needs its own account: the operation that started it may have ended.
       return provider.drift!({ ...context, cloud: () => deps.account(shoot, context.profile, signal) });
     });
     if (ending.aborted) return;
@@ -143,7 +143,7 @@ async function inTurn<Result>(
   }
 }
 
-/** Once for the same differences, also after a restart. */
+/** Records an Event once per drift, also across restarts. */
 function tell({ shoot, deps }: Operation, message: string): void {
   const now = deps.shoots.get(keyOf(shoot)) ?? shoot;
   if (findCondition(now.status?.conditions, DRIFTED)?.message === message) return;
@@ -152,14 +152,14 @@ function tell({ shoot, deps }: Operation, message: string): void {
 
 const sooner = (moment: Date, ms: number): Date => new Date(Math.min(+moment, ms));
 
-/** Condition Drifted; undefined: nobody has looked yet, or there is nothing to be looked at. */
+/** Condition Drifted; undefined: not checked yet, or not applicable. */
 export function driftCondition(
   { provider, state: { drift } }: Pick<Operation, 'provider' | 'state'>,
   shoot: Shoot,
 ): Said<'Shoot'> | undefined {
   if (!provider.drift) return undefined;
   if (drift?.found) return drifted(drift.found, drift.advice ?? toMend(shoot));
-  // Not looked at yet since the operator started: the last word stands, if it was one.
+  // Not checked since the restart: keep the last known condition.
   const before = conditionBefore('Shoot', shoot.status?.conditions, DRIFTED);
   if (before && before.status !== 'Unknown') return before;
   return drift?.problem ? say(DRIFTED, 'Unknown', 'NotLookedAt', drift.problem.message, drift.problem.codes) : before;

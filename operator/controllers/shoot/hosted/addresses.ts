@@ -9,8 +9,8 @@ import type { Operation } from '../operation.ts';
 const MINUTE = 60_000;
 
 /**
- * The Services of a hosted control plane, and the DNS records of their addresses: awake and asleep.
- * @param title what people are told of the Services
+ * Tasks for the Services of a hosted control plane and their DNS records, awake and asleep.
+ * @param title of the Services' task
  */
 export const addressTasks = (op: Operation, title: string): Task[] => [
   {
@@ -25,18 +25,18 @@ export const addressTasks = (op: Operation, title: string): Task[] => [
     id: 'dns-records',
     title: 'Starting to make DNS records',
     after: ['services'],
-    // Names that are wanted no longer are forgotten once.
+    // Runs once more after names were removed, to forget them.
     skip: op.names.length === 0 && !op.state.dns,
     expectedMs: 1,
-    // Only begins it: a cluster serves without a name, and no cloud's DNS holds it up.
+    // Not awaited: a cluster serves without a name, and no DNS outage may block it.
     run: () => beginRecords(op),
   },
 ];
 
-/** The Services of a hosted control plane, whose addresses the operation knows from then on. */
+/** Creates the Services of a hosted control plane, and stores their addresses in the operation. */
 async function reserveAddresses(op: Operation, signal: AbortSignal): Promise<void> {
   const { seed, values } = op;
-  // An address once given stays, also when its member has left: taking it away would mean new certificates and a restart.
+  // A member's address stays after it left: removing it would require new certificates and a restart.
   const members = Math.max(values.replicas, etcdServices(op));
   const made = await Promise.all(services(values, members).map((object) => seed.applier.apply(object, signal)));
   const [apiServer, ...etcdMembers] = made.map(({ object }) => (object as Service).spec.clusterIP ?? '');
@@ -48,7 +48,7 @@ async function reserveAddresses(op: Operation, signal: AbortSignal): Promise<voi
   };
 }
 
-/** How many member Services there are. */
+/** Number of member Services. */
 function etcdServices(op: Operation): number {
   let count = 0;
   while (op.seed.services.get(`${op.values.namespace}/${etcdMemberName(count)}`)) count++;

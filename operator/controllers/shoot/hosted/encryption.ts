@@ -11,15 +11,18 @@ import type { EncryptingServers } from '../tasks/encryption-task.ts';
 
 const MINUTE = 60_000;
 
-/** The shoot's keys with those of its Secrets. A cluster from before there were any gets one, and its Secrets stay readable. */
+/**
+ * The shoot's keys including its encryption key for Secrets. An older cluster without one gets a key, and its Secrets
+ * stay readable.
+ */
 export function encryptionWanted({ seed, shoot, values, deps }: Operation, pki: PKIData): PKIData {
-  // Keys come first: without those, and without an etcd, there cannot be a Secret.
+  // Without CA keys and etcd there cannot be any Secret.
   const isNew =
     pki['ca.key'] === undefined && seed.statefulSets.get(`${values.namespace}/${COMPONENTS.etcd}`) === undefined;
   return planEncryption(pki, { isNew, rotate: asksFor(shoot, ROTATE), now: deps.now() });
 }
 
-/** API servers that are pods of the seed: a Deployment rolls them when their configuration changes. */
+/** Encryption of API servers in pods of the seed, which a Deployment rolls when their configuration changes. */
 export const hostedServers = (op: Operation): EncryptingServers => ({
   keptMs: () => op.deps.backups.keptMs(op.shoot),
   timeoutMs: 15 * MINUTE,

@@ -18,15 +18,15 @@ import { ETCD_GATEWAY_PORT, etcdClientURL, etcdPeerURL } from '../../../shoot/va
 import { openEtcd } from '../etcd-access.ts';
 import type { Operation } from '../operation.ts';
 
-/** How often members are asked again while one of them starts or copies data; etcd has no watch for its members. */
+/** Polling interval while a member starts or copies data; etcd has no watch for members. */
 const POLL_MS = 300;
 
-/** After a refusal etcd is looked at again. A healthy one refuses new members until all of its own have been connected for 5 s. */
+/** Delay after a refusal of etcd. A healthy etcd refuses new members until all existing ones were connected for 5 s. */
 const REFUSED_MS = 1_000;
-/** What is refused for longer is told. */
+/** Refusals are reported after this time. */
 const REFUSED_LONG_MS = 30_000;
 
-/** Takes etcd from the members it has to those it should have, one safe step at a time; see planEtcd. */
+/** Changes etcd's members to the desired ones, one safe step at a time; see planEtcd. */
 export async function reconcileEtcdMembers(op: Operation, signal: AbortSignal, open = openEtcd): Promise<void> {
   const { seed, state } = op;
   const { values } = op;
@@ -42,7 +42,7 @@ export async function reconcileEtcdMembers(op: Operation, signal: AbortSignal, o
       pods = podsIn(op);
       const plan = planEtcd(await observe(op, client, signal));
       if (plan.blocked) throw new Error(`etcd cannot be brought to ${desired} members: ${plan.waitFor}`);
-      // While members join, API servers keep to those they know: one roll at the end instead of one for each member.
+      // API servers get new endpoints only after all members joined: one roll instead of one per member.
       const growing = plan.endpoints.length < plan.target;
       if (!growing && plan.endpoints.join() !== op.values.etcd.endpoints.join()) {
         op.values = { ...op.values, etcd: { ...op.values.etcd, endpoints: plan.endpoints } };
@@ -60,7 +60,7 @@ export async function reconcileEtcdMembers(op: Operation, signal: AbortSignal, o
   }
 }
 
-/** Throws where the volumes of so many members are lost that nothing but a backup helps. To be run before anything waits for etcd. */
+/** Throws when so many members lost their volumes that only a backup helps. Call this before waiting for etcd. */
 export async function refuseLostMajority(op: Operation, signal: AbortSignal): Promise<void> {
   const { volumes: noted = {}, replicas } = op.values.etcd;
   const members = Object.keys(noted)
@@ -81,14 +81,14 @@ function isReady(op: Operation, ordinal: number): boolean {
   return pod !== undefined && conditionIsTrue(pod, 'Ready');
 }
 
-/** Whether the members are in the pods in which they were last seen to be as wanted. */
+/** Whether the members' pods are those last seen in the desired state. */
 export const etcdPodsAreKnown = (op: Operation): boolean => op.state.etcdPods === podsIn(op);
 
-/** In which pods the members are; another text when one of them was replaced. */
+/** Key of the members' pods; changes when one is replaced. */
 const podsIn = (op: Operation): string =>
   op.values.addresses.etcd.map((_, ordinal) => podOf(op, ordinal)?.metadata.uid ?? '').join();
 
-/** UIDs of the members' claims as they are now, by ordinal. */
+/** Current UIDs of the members' claims, by ordinal. */
 async function volumesOf({ seed, values }: Operation, signal: AbortSignal): Promise<EtcdVolumes> {
   const { items } = await seed.client.list(PVCS, { namespace: values.namespace, signal });
   return Object.fromEntries(
@@ -102,7 +102,7 @@ async function volumesOf({ seed, values }: Operation, signal: AbortSignal): Prom
 async function observe(op: Operation, client: EtcdClient, signal: AbortSignal): Promise<EtcdObservation> {
   const { seed, values } = op;
   const ns = values.namespace;
-  // One after the other: see EtcdObservation.
+  // Sequential on purpose: see EtcdObservation.
   const volumes = await volumesOf(op, signal);
   const members = await client.observe();
   const ordinals = values.addresses.etcd.map((_, ordinal) => ordinal);
@@ -118,7 +118,7 @@ async function observe(op: Operation, client: EtcdClient, signal: AbortSignal): 
   };
 }
 
-/** Ordinals of the members that an API server pod has been told of. */
+/** Ordinals of members in the API server pods' configuration. */
 function inUse(op: Operation): number[] {
   const { seed, values } = op;
   const told = seed
@@ -134,7 +134,7 @@ function inUse(op: Operation): number[] {
     .filter((ordinal) => told.includes(etcdClientURL(values, ordinal)));
 }
 
-/** A pod on its way out still is a member of somebody's quorum until it is gone. */
+/** Waits for the pods too: a terminating pod is still a member until it is gone. */
 async function whenScaled({ seed, values }: Operation, replicas: number, signal: AbortSignal): Promise<void> {
   const { namespace, addresses } = values;
   await waitFor(
@@ -155,7 +155,7 @@ async function act(op: Operation, client: EtcdClient, action: EtcdAction, signal
   const reapply = async () => {
     for (const object of etcd(op.values, op.pki)) {
       const applied = await seed.applier.apply(object, signal);
-      // What is noted in it must not be read as it was before.
+      // A stale cache must not return the Secret without its new note.
       if (object.kind === 'Secret') seed.secrets.absorb(applied.object as Secret);
     }
   };
@@ -176,7 +176,7 @@ async function act(op: Operation, client: EtcdClient, action: EtcdAction, signal
       await note(action.volumes);
       await client.addLearner(action.peerURL);
       op.deps.recordEvent(op.shoot, 'Normal', 'EtcdMemberJoins', `etcd member ${action.ordinal} joins`);
-      // One that lost its volume runs already, was told to join nobody, and would hear late that it may.
+      // A member that lost its volume already runs with a configuration without peers, and would read the new one late.
       return removePod(op, action.ordinal, signal);
     case 'promote':
       await client.promote(action.id);
@@ -205,7 +205,7 @@ async function act(op: Operation, client: EtcdClient, action: EtcdAction, signal
   }
 }
 
-/** Bears with what etcd refuses for a while: nobody is to be alarmed by it, and the next look may find it done or not needed. */
+/** Tolerates temporary refusals of etcd: the next observation may find the step done or unnecessary. */
 class Refusals {
   readonly #now: () => Date;
   #since: number | undefined;
@@ -214,7 +214,7 @@ class Refusals {
     this.#now = now;
   }
 
-  /** Rejects with a refusal only when each of the last half a minute was one. */
+  /** Rejects with a refusal only after half a minute of refusals. */
   async outlast(step: () => Promise<void>, signal: AbortSignal): Promise<void> {
     try {
       await step();
@@ -228,7 +228,7 @@ class Refusals {
   }
 }
 
-/** Its StatefulSet makes it anew. */
+/** Deletes a member's pod; its StatefulSet recreates it. */
 async function removePod(op: Operation, ordinal: number, signal: AbortSignal): Promise<void> {
   const { name, namespace, uid } = podOf(op, ordinal)?.metadata ?? {};
   if (!name || !uid) return;

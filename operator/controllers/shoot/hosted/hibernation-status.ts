@@ -8,16 +8,16 @@ import { drainingCondition } from '../status/node-conditions.ts';
 import { statusOf } from '../status/status-of.ts';
 import { isAnythingUp, isServing, podsLeft } from './hibernation-tasks.ts';
 
-/** What is seen of a shoot that is to sleep. */
+/** Observed state of a shoot with hibernation enabled. */
 export interface HibernationFacts extends RunningFacts {
-  /** Names of pods of it in the seed. */
+  /** Names of its pods in the seed. */
   readonly left: readonly string[];
-  /** Whether any part of its control plane is asked for yet, and whether its API server is. */
+  /** Whether any part of its control plane, and its API server, have replicas. */
   readonly isAnythingUp: boolean;
   readonly isServing: boolean;
 }
 
-/** status of a Shoot with a hosted control plane that is to sleep, as the caches show it. */
+/** Status of a hibernating Shoot with hosted control plane, from the caches. */
 export async function hibernationStatus(op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus> {
   const seen = { left: podsLeft(op), isAnythingUp: isAnythingUp(op), isServing: isServing(op) };
   return sleepingStatus({ ...(await runningFacts(op, shoot)), ...seen }, now);
@@ -25,7 +25,7 @@ export async function hibernationStatus(op: Operation, shoot: Shoot, now: Date):
 
 const NAMED = 3;
 
-/** The same, pure. Nothing is said of parts that are to be gone: that they are is no failure. */
+/** Like hibernationStatus, pure. Parts that should be gone are not reported as failures. */
 export function sleepingStatus(facts: HibernationFacts, now: Date): ShootStatus {
   const { shoot, left, inside, errors } = facts;
   const sleeps = left.length === 0 && !facts.isAnythingUp;
@@ -50,21 +50,21 @@ export function sleepingStatus(facts: HibernationFacts, now: Date): ShootStatus 
   const machines = inside?.machines.filter(({ phase }) => phase !== 'Terminating') ?? [];
   const readyMachines = machines.filter(({ ready }) => ready);
   const seen = { controlPlane: { desired: 0, ready: 0 }, machines, readyMachines };
-  // What runs is known only when it runs.
+  // The running version is known only while it runs.
   const version = shoot.status?.kubernetesVersion;
   const status = statusOf({ ...facts, version }, seen, conditions, now);
   if (sleeps) return { ...status, hibernated: true };
   const { nodes, workers } = shoot.status ?? {};
-  // A connection that is down is no loss of nodes: they are told, and paid for, as they were last seen.
+  // A lost connection is no loss of nodes: report, and charge, them as last seen.
   return inside || !facts.isServing || !nodes ? status : { ...status, nodes: { ...nodes, desired: 0 }, workers };
 }
 
-/** Condition APIServerAvailable. One that is to be asked to let its machines go is told of as always. */
+/** Condition APIServerAvailable. While the API server is needed to remove machines it is judged as usual. */
 function serving({ shoot, usable, isServing }: HibernationFacts): Said<'Shoot'> {
   const type = 'APIServerAvailable';
   if (!isServing) return say(type, false, HIBERNATED, 'the API server is not run while the cluster sleeps');
   if (usable) return say(type, usable.ok, usable.ok ? 'AdminCanWrite' : 'NotReachable', usable.message);
-  // Nobody has asked it since the operator started.
+  // Not probed since the restart.
   const last = conditionBefore('Shoot', shoot.status?.conditions, type);
   return last ?? say(type, 'Unknown', 'NotObserved', 'the operator waits for the API server to answer');
 }

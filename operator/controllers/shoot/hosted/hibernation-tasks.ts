@@ -26,12 +26,12 @@ import { addressTasks } from './addresses.ts';
 const MINUTE = 60_000;
 
 /**
- * The task graph of a shoot that is to sleep: its machines go, then what works through its API server, that, and etcd. Volumes, keys,
- * addresses and the kubeconfig stay. Every task does nothing where nothing is to be done. It wakes by the usual graph.
+ * Task graph of hibernation: removes machines, then clients of the API server, the API server, and etcd. Volumes, keys,
+ * addresses and the kubeconfig stay. Tasks do nothing when done already. Waking uses the usual graph.
  */
 export function hibernationTasks(op: Operation): Task[] {
   const { seed, deps } = op;
-  // It goes last but etcd, so without it no machine is left to be drained.
+  // The API server stops last before etcd; if it is down, all machines are drained.
   const isUp = isServing(op);
   return [
     namespaceTask(op),
@@ -41,7 +41,7 @@ export function hibernationTasks(op: Operation): Task[] {
       title: 'Keeping keys',
       after: ['services'],
       expectedMs: 5,
-      // A cluster that fell asleep without its keys would never wake.
+      // Without its keys a cluster could never wake.
       run: (signal) => keepKeys(op, signal),
     },
     {
@@ -56,7 +56,7 @@ export function hibernationTasks(op: Operation): Task[] {
     ...machineTasks(op, [], ['api-server-serves']).map((task) => ({
       ...(task.id === 'withdraw-machines' ? task : notHeldByWebhooks(op, givenUpInSilence(op, task))),
       title: 'Taking machines away',
-      // Machines that have not started are withdrawn without the cluster.
+      // Machines that have not started can be withdrawn without the API server.
       skip: task.skip === true || (!isUp && task.id !== 'withdraw-machines'),
     })),
     {
@@ -82,7 +82,7 @@ export function hibernationTasks(op: Operation): Task[] {
       expectedMs: 10_000,
       timeoutMs: 3 * MINUTE,
       run: async (signal) => {
-        // First: a connection that breaks would be told as an outage.
+        // Close the connection first, or its break would be reported as an outage.
         await closeConnection(op.state);
         await endDeployments(op, (name) => name === COMPONENTS.apiServer, signal);
       },
@@ -91,7 +91,7 @@ export function hibernationTasks(op: Operation): Task[] {
       id: 'last-snapshot',
       title: 'Taking a last snapshot',
       after: ['api-server-ends'],
-      // Nobody can write any more, so it has everything. Of an etcd that has ended it was taken.
+      // Nobody can write any more, so the snapshot is complete. If etcd has ended, the snapshot was taken before.
       skip: sizeOf(etcdOf(op)) === 0,
       expectedMs: 50,
       timeoutMs: 30 * MINUTE,
@@ -108,7 +108,7 @@ export function hibernationTasks(op: Operation): Task[] {
         if (!live) return;
         const size = sizeOf(live);
         if (size > 0) {
-          // One write: with the size forgotten, members that have data would be taken for none.
+          // A single write: without the recorded size, existing members would be taken for none.
           const annotations = { [ANNOTATIONS.sizeAwake]: String(size) };
           const patch = { metadata: { annotations }, spec: { replicas: 0 } };
           const { name, namespace } = live.metadata;
@@ -124,12 +124,12 @@ export function hibernationTasks(op: Operation): Task[] {
   ];
 }
 
-/** The longest that machines of a cluster are taken away for which webhooks of the cluster answer late, or never. */
+/** Longest time for removing machines while the cluster's webhooks answer late or never. */
 const MACHINES_GO_MS = 20 * MINUTE;
 
 /**
- * The task, which ends well where all that failed is what a webhook of the cluster refused, and has a deadline of its own. What it leaves is removed
- * by machines-left, in the seed or in the cloud, and Nodes without a machine when the cluster wakes.
+ * The task, which succeeds when its only failure is a refusal by a webhook of the cluster, and has its own deadline.
+ * machines-left removes remaining machines, and waking removes their Nodes.
  */
 const notHeldByWebhooks = (op: Operation, task: Task): Task => ({
   ...task,
@@ -147,13 +147,13 @@ const notHeldByWebhooks = (op: Operation, task: Task): Task => ({
   },
 });
 
-/** How many members etcd has when it is awake; undefined: it was never made. */
+/** Number of etcd's members when awake; undefined: never made. */
 export function etcdSizeAwake(live: StatefulSet | undefined): number | undefined {
   if (!live) return undefined;
   return sizeOf(live) || Number(live.metadata.annotations?.[ANNOTATIONS.sizeAwake]) || undefined;
 }
 
-/** Pods in the seed that a shoot which sleeps has yet to lose, by name. */
+/** Names of a hibernating shoot's remaining pods in the seed. */
 export const podsLeft = ({ seed, shoot }: Pick<Operation, 'seed' | 'shoot'>): string[] =>
   seed
     .podsOf(keyOf(shoot))
@@ -161,11 +161,11 @@ export const podsLeft = ({ seed, shoot }: Pick<Operation, 'seed' | 'shoot'>): st
     .map(({ metadata }) => metadata.name)
     .sort();
 
-/** Whether anything of the control plane is asked for yet. */
+/** Whether any part of the control plane has replicas. */
 export const isAnythingUp = (op: Pick<Operation, 'seed' | 'shoot' | 'values'>): boolean =>
   [etcdOf(op), ...deploymentsOf(op)].some((live) => sizeOf(live) > 0);
 
-/** Whether its API server is asked for yet. */
+/** Whether the API server has replicas. */
 export const isServing = (op: Pick<Operation, 'seed' | 'values'>): boolean => sizeOf(apiServer(op)) > 0;
 
 const etcdOf = ({ seed, values }: Pick<Operation, 'seed' | 'values'>): StatefulSet | undefined =>
@@ -179,10 +179,10 @@ const deploymentsOf = ({ seed, shoot, values }: Pick<Operation, 'seed' | 'shoot'
 
 const sizeOf = (live: Deployment | StatefulSet | undefined): number => (live ? (live.spec.replicas ?? 1) : 0);
 
-/** Whether it is there, or on its way out. One that ended by itself, as one that was evicted, stays until its owner has gone. */
+/** Whether the pod runs or terminates. A pod that ended, such as an evicted one, stays until its owner is gone. */
 const isLeft = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined || !hasEnded(pod);
 
-/** Has Deployments of the shoot's namespace run nothing, and waits until their pods have ended. */
+/** Scales Deployments of the shoot's namespace to zero, and waits until their pods have ended. */
 async function endDeployments(op: Operation, which: (name: string) => boolean, signal: AbortSignal): Promise<void> {
   const { seed } = op;
   const ending = deploymentsOf(op).filter(({ metadata }) => which(metadata.name));
@@ -212,7 +212,10 @@ async function podsEnd(op: Operation, which: (pod: Pod) => boolean, signal: Abor
   });
 }
 
-/** Machines that came after the API server had gone join nothing, and would be paid for until the cluster wakes. */
+/**
+ * Deletes machines that started after the API server stopped: they join nothing, and would cost money until the cluster
+ * wakes.
+ */
 async function removeLeft(op: Operation): Promise<void> {
   const { provider } = op;
   const alive = (await provider.listMachines(op.context())).filter(({ phase }) => phase !== 'Terminating');

@@ -10,7 +10,7 @@ import { type RunningFacts, runningFacts } from '../status/facts.ts';
 import { runningStatus } from '../status/running-status.ts';
 import { because } from '../tasks/blocked-inside.ts';
 
-/** What is seen of a shoot with a hosted control plane, for its status. */
+/** Observed state of a shoot with hosted control plane. */
 export interface ShootFacts extends RunningFacts {
   readonly etcd: StatefulSet | undefined;
   readonly apiServer: Deployment | undefined;
@@ -18,7 +18,7 @@ export interface ShootFacts extends RunningFacts {
   readonly scheduler: Deployment | undefined;
 }
 
-/** status of a Shoot with a hosted control plane, as the caches show it. */
+/** Status of a Shoot with hosted control plane, from the caches. */
 export async function hostedStatus(op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus> {
   const { seed, values } = op;
   const ns = values.namespace;
@@ -34,7 +34,10 @@ export async function hostedStatus(op: Operation, shoot: Shoot, now: Date): Prom
   return tenantSteps.measure(step, () => shootStatus(facts, now, counted));
 }
 
-/** status of a Shoot with a hosted control plane, pure. @param counted what there is inside; absent: it is counted here */
+/**
+ * Status of a Shoot with hosted control plane. Pure. @param counted resources inside of the cluster; absent: counted
+ * here
+ */
 export function shootStatus(
   facts: ShootFacts,
   now: Date,

@@ -36,7 +36,7 @@ import { etcdSizeAwake } from './hibernation-tasks.ts';
 
 const MINUTE = 60_000;
 
-/** The task graph for create and reconcile. Every task does nothing where nothing is to be done. */
+/** Task graph of create and reconcile. Tasks do nothing when done already. */
 export function reconcileTasks(op: Operation): Task[] {
   const { seed, values, provider } = op;
   const ns = values.namespace;
@@ -55,7 +55,7 @@ export function reconcileTasks(op: Operation): Task[] {
       run: async (signal) => {
         const parameters = { ...pkiParameters(op.values), ...certificatesOfAddons(op), ...earlierKubeletClient(op) };
         await issueCertificates(op, parameters, signal, (pki) => encryptionWanted(op, pki));
-        // The key is stored now.
+        // Remove the annotation after the new key is stored.
         if (asksFor(op.shoot, ROTATE)) await takeRequest(op, signal);
       },
     },
@@ -83,14 +83,14 @@ export function reconcileTasks(op: Operation): Task[] {
       title: 'Waiting for the API server',
       after: ['api-server'],
       expectedMs: 4500,
-      // With an image that is compiled first; what may take how long is bounded there.
+      // Includes building the image; its parts have their own limits.
       timeoutMs: 60 * MINUTE,
       run: (signal) => connect(op, signal),
     },
     {
       id: 'controller-manager',
       title: 'Starting the controller manager',
-      // After the API server: before, it would only compete with it for the CPU and fail to connect. It waits itself until that is ready.
+      // After the API server: before, it would compete for CPU and fail to connect. It waits for readiness itself.
       after: ['api-server-serves'],
       expectedMs: 50,
       run: (signal) => apply(kubeControllerManager(op.values, op.pki), signal),
@@ -100,7 +100,7 @@ export function reconcileTasks(op: Operation): Task[] {
       id: 'roles',
       title: 'Waiting for the roles of the API server',
       after: ['access'],
-      // Once made they are kept.
+      // The trial runs for new clusters only.
       skip: hasServed(op.shoot),
       expectedMs: 1500,
       timeoutMs: 2 * MINUTE,
@@ -112,7 +112,7 @@ export function reconcileTasks(op: Operation): Task[] {
     {
       id: 'scheduler',
       title: 'Starting the scheduler',
-      // It asks at once for what the roles let it see, and once refused again only a second later.
+      // After the roles: once refused, the scheduler retries only after a second.
       after: ['roles'],
       expectedMs: 50,
       run: (signal) => apply(kubeScheduler(op.values, op.pki), signal),
@@ -172,7 +172,7 @@ export function reconcileTasks(op: Operation): Task[] {
         const what = () => `${wanting().join(', ')} to be ready${because(op.state.blocked.get('control-plane'))}`;
         const wait = async () => {
           do {
-            // A member that is replaced while this waits may have come to another volume, and does not start before it joins anew.
+            // A member that is replaced meanwhile may have a new volume, and must be re-added before it starts.
             await reconcileEtcdMembers(op, signal);
             await waitFor([seed.deployments, seed.statefulSets, seed.pods], () => isReady() || !etcdPodsAreKnown(op), {
               timeoutMs: 5 * MINUTE,
@@ -193,8 +193,8 @@ export function reconcileTasks(op: Operation): Task[] {
 }
 
 /**
- * Logs and exec must not fail in a cluster from before kubeletAccess: its API servers get a certificate without rights of its own only when what
- * gives it rights has been applied.
+ * For clusters older than kubeletAccess: API servers keep a client certificate with own rights at kubelets until the
+ * new RBAC rules are applied, so that logs and exec do not fail.
  */
 function earlierKubeletClient(op: Operation): Pick<PKIParameters, 'kubeletsAsMaster'> {
   const stored = () => op.seed.secrets.get(`${op.values.namespace}/${PKI_SECRET}`);
@@ -202,11 +202,11 @@ function earlierKubeletClient(op: Operation): Pick<PKIParameters, 'kubeletsAsMas
   return op.kubeletsAsMaster ? { kubeletsAsMaster: true } : {};
 }
 
-/** Whether all of its pods are Ready and as it says now: those of an earlier form may serve with what is no longer true. */
+/** Whether all pods are Ready and up to date: older pods may serve with outdated settings. */
 function isRolledOut(deployment: Deployment | undefined): boolean {
   if (!deployment) return false;
   const { metadata, spec, status } = deployment;
-  // The cache may show it as it slept.
+  // The cache may show the size during hibernation.
   const wanted = spec.replicas || 1;
   return (
     (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0) &&
@@ -216,7 +216,7 @@ function isRolledOut(deployment: Deployment | undefined): boolean {
   );
 }
 
-/** API servers that are not of the version, by name: where a new one does not come up, an old one goes on serving. Pure. */
+/** Names of API server pods with another version: if a new one fails to start, an old one keeps serving. Pure. */
 export const ofOtherVersions = (pods: readonly Pod[], version: string): string[] =>
   pods
     .filter(
@@ -228,13 +228,13 @@ export const ofOtherVersions = (pods: readonly Pod[], version: string): string[]
     .map(({ metadata: { name } }) => name)
     .sort();
 
-/** The size of etcd as it is now; reconcileEtcdMembers changes it, one member at a time. */
+/** Present size of etcd; reconcileEtcdMembers changes it by one member at a time. */
 function observedEtcd(op: Operation): Partial<ControlPlane['etcd']> {
   const ns = op.values.namespace;
   const found = op.seed.statefulSets.get(`${ns}/${COMPONENTS.etcd}`);
-  // All members of a new etcd start together; one that exists keeps its size until its members have agreed.
+  // A new etcd starts with all members; an existing one keeps its size until its members agreed.
   const replicas = etcdSizeAwake(found) ?? op.values.replicas;
-  // Recorded where it matters: in what a member that starts without data is told.
+  // Recorded in the configuration that a member without data reads.
   const secret = op.seed.secrets.get(`${ns}/${COMPONENTS.etcd}`);
   const config = decoded(secret?.data)[`${etcdMemberName(0)}.yaml`] ?? '{}';
   const initialised = (JSON.parse(config) as Record<string, unknown>)['initial-cluster-state'] === 'existing';

@@ -3,12 +3,12 @@ import type { KubeObject, Secret } from '../../../kube/resources.ts';
 import type { ControlPlane } from '../../../shoot/values.ts';
 import { controlPlaneLabels } from '../../../shoot/values.ts';
 
-/** Secret in the shoot's namespace in the seed: the current bootstrap token of each pool, `<pool>` and `<pool>.expires`. */
+/** Secret in the shoot's namespace of the seed: bootstrap token of each pool, `<pool>` and `<pool>.expires`. */
 export const TOKENS_SECRET = 'bootstrap-tokens';
 
-/** Long enough for a machine to come up on a slow day, short enough to be worth little when it leaks. */
+/** Lifetime of a token: long enough for a slow machine, short enough to limit a leak. */
 export const TOKEN_LIFE_MS = 60 * 60_000;
-/** A machine that starts now must still find its token valid when it gets to asking. */
+/** Remaining validity that a starting machine needs. */
 const MARGIN_MS = 15 * 60_000;
 
 interface PoolToken {
@@ -23,14 +23,15 @@ export function tokenOf(secret: Secret | undefined, pool: string): PoolToken | u
 }
 
 /**
- * Whether the pool needs a (new) token now. An idle cluster has none that works: tokens are made when a machine has yet to join.
+ * Whether the pool needs a new token. An idle cluster has no valid token: tokens are made while machines have yet to
+ * join.
  */
 export function needsToken(token: PoolToken | undefined, wanted: number, joined: number, now: Date): boolean {
   if (!token) return true;
   return joined < wanted && +token.expires - +now < MARGIN_MS;
 }
 
-/** The Secret with one pool's token put in. */
+/** The Secret with one pool's token added. */
 export function tokensSecret(
   values: ControlPlane,
   existing: Secret | undefined,

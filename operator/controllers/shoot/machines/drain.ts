@@ -6,32 +6,38 @@ import { DRAINING_ANNOTATION } from './scale-in.ts';
 interface DrainDependencies {
   readonly client: KubeClient;
   readonly now: () => Date;
-  /** Pods of the node as the cache has them. */
+  /** Cached pods of the node. */
   readonly podsOn: (node: string) => readonly Pod[];
-  /** Resolves when pods have changed since it last did (at first: since the drain began), or after that many milliseconds. */
+  /**
+   * Resolves when pods changed since the last call (at first: since the start of the drain), or after that many
+   * milliseconds.
+   */
   readonly podsChanged: (timeoutMs: number, signal: AbortSignal) => Promise<void>;
-  /** Ends pods that their node should have ended by now. Absent: nobody but the node's kubelet may say that a pod has ended. */
+  /** Deletes pods that their node should have ended. Absent: only kubelet may confirm the end of a pod. */
   readonly endPods?: (pods: readonly Pod[]) => Promise<void>;
-  /** When pods are given up that are refused for another reason than a PodDisruptionBudget, if that is all that is left. Absent: never. */
+  /**
+   * Deadline for pods whose eviction is refused for other reasons than a PodDisruptionBudget, when only such are left.
+   * Absent: none.
+   */
   readonly refusedUntil?: Date;
-  /** Told each time that what is waited for changes, for the condition. */
+  /** Called when the reason to wait changes, for the condition. */
   readonly report: (line: string) => void;
 }
 
-/** How often an eviction that a PodDisruptionBudget refused is asked for again. */
+/** Interval between evictions of a pod that a PodDisruptionBudget blocks. */
 const EVICTION_RETRY_MS = 2_000;
 
-/** How long after the end of its grace period a pod is left to its node. */
+/** Time after its grace period before a pod counts as stuck. */
 const OVERDUE_MS = 10_000;
 
-/** Characters of a refusal in a condition, and ms between two: a webhook may say something else each time. */
+/** Longest refusal in a condition, characters, and shortest time between two, ms: a webhook may vary its text. */
 const LONGEST_REFUSAL = 200;
 const REFUSAL_TOLD_MS = 60_000;
 
-/** After the time in the annotation: a person had cordoned the node before us, so it stays so. */
+/** Suffix of the annotation: a person had cordoned the node before the drain, so it stays cordoned. */
 const BEFORE_US = ' cordoned-before';
 
-/** No new pods there; the annotation keeps when draining began, so that a restarted operator does not begin the deadline anew. */
+/** Cordons a node; the annotation stores the start of the drain, so that a restart does not reset the deadline. */
 export async function cordon(client: KubeClient, node: Node, now: Date): Promise<Date> {
   const mark = node.metadata.annotations?.[DRAINING_ANNOTATION];
   const since = mark?.replace(BEFORE_US, '');
@@ -54,8 +60,8 @@ export async function uncordon(client: KubeClient, node: Node): Promise<void> {
 }
 
 /**
- * Evicts what runs on a cordoned node and waits until it has left. PodDisruptionBudgets are respected until the deadline;
- * then the pods that are left go with the machine, and the report says which.
+ * Evicts the pods of a cordoned node and waits until they are gone. Respects PodDisruptionBudgets until the deadline;
+ * remaining pods go with the machine, and the report names them.
  */
 export async function drain(deps: DrainDependencies, node: string, deadline: Date, signal: AbortSignal): Promise<void> {
   let told: { message: string; until: number } | undefined;
@@ -72,7 +78,7 @@ export async function drain(deps: DrainDependencies, node: string, deadline: Dat
     const refused: { pod: Pod; message: string }[] = [];
     for (const pod of staying) {
       if (pod.metadata.deletionTimestamp) continue;
-      // Each may be refused only after a webhook's patience, which would make the deadlines mean nothing.
+      // Each refusal may take a webhook's timeout, so check the deadline between evictions.
       if (deps.now() >= deadline) break;
       if (refused.length > 0 && deps.refusedUntil && deps.now() >= deps.refusedUntil) {
         refused.push({ pod, message: refused[0]!.message });

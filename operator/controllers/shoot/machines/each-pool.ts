@@ -1,8 +1,8 @@
 import { CoppiceError, errorText } from '../../../api/errors.ts';
 
 /**
- * Works on one pool after the other: what fails for one never keeps another from being worked on. Rejects once all were tried, with what failed:
- * where machines are sold out, its error tells of all such pools.
+ * Runs the work for each pool; one failure does not prevent the others. Rejects at the end with what failed; an error
+ * about sold-out machines names all such pools.
  */
 export async function eachPool<Pool extends { name: string }>(
   pools: readonly Pool[],

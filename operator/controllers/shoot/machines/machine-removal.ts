@@ -15,10 +15,13 @@ import { nodesToUncordon, type PoolScaleIn, planScaleIn } from './scale-in.ts';
 
 const MINUTE = 60_000;
 
-/** How long a cluster on its way to sleep tries to have pods evicted that its webhooks refuse to let go. */
+/** How long hibernation tries to evict pods whose eviction the cluster's webhooks refuse. */
 const REFUSED_MS = MINUTE;
 
-/** Drains and removes what is too much, and lets go of nodes that may stay after all. @param acts is called when something is too much */
+/**
+ * Drains and removes surplus machines, and uncordons nodes that stay after all. @param acts called when there is a
+ * surplus
+ */
 export async function scaleIn(op: Operation, signal: AbortSignal, acts?: () => void): Promise<void> {
   const { provider, state } = op;
   const connection = state.connection!;
@@ -39,11 +42,11 @@ export async function scaleIn(op: Operation, signal: AbortSignal, acts?: () => v
   ];
   const plans = planScaleIn(wanted, machines, nodes, pods);
   if (plans.length > 0 || dropped.length > 0) acts?.();
-  // Outdated machines go sooner or later, and one whose drain was broken off goes first.
+  // Outdated machines will be removed; interrupted drains come first.
   const leaving = [...plans.flatMap((plan) => plan.victims), ...outdated].map((machine) => machine.nodeName);
-  // The replacement of control-plane machines cordons and uncordons their nodes itself.
+  // Replacing control plane machines cordons their nodes separately.
   const cordoned = new Set([...leaving, ...ofControlPlane(op, nodes)]);
-  // What an earlier, broken off scale-in said of nodes that may stay is no longer true.
+  // Clear lines of interrupted scale-ins for nodes that stay.
   for (const node of state.draining.keys()) if (!cordoned.has(node)) state.draining.delete(node);
   for (const node of nodesToUncordon([...nodes.values()], cordoned)) await uncordon(connection.client, node);
   await takeAway(op, plans, 'ScaledIn', signal);
@@ -54,17 +57,17 @@ export async function scaleIn(op: Operation, signal: AbortSignal, acts?: () => v
   await machinesGone(op, plans, signal);
 }
 
-/** Names of the nodes that run a control plane on machines. */
+/** Names of control plane nodes on machines. */
 const ofControlPlane = ({ controlPlanePool }: Operation, nodes: ReadonlyMap<string, Node>): string[] =>
   [...nodes.values()].flatMap(({ metadata: { labels, name } }) =>
     controlPlanePool && labels?.[LABELS.pool] === controlPlanePool.name ? [name] : [],
   );
 
-/** Pods by the names of their nodes, as the cache has them. */
+/** Cached pods by node name. */
 export const podsByNode = (connection: ClusterConnection, nodes: readonly Node[]): Map<string, readonly Pod[]> =>
   new Map(nodes.map(({ metadata: { name } }) => [name, connection.podsOn(name)]));
 
-/** Drains machines and removes them; machinesGone is to follow. @param reason of the Event */
+/** Drains and removes machines; call machinesGone afterwards. @param reason of the Event */
 export async function takeAway(
   op: Operation,
   plans: readonly PoolScaleIn[],
@@ -73,7 +76,7 @@ export async function takeAway(
 ): Promise<void> {
   const { provider, state, deps } = op;
   const connection = state.connection!;
-  // All of a pool's victims are drained together; none is removed before all are empty, since the pool shrinks by a number.
+  // All victims of a pool drain together, and are removed when all are empty, because the pool shrinks by a number.
   await allEnded(
     plans.map(async (plan) => {
       await allEnded(plan.victims.map((machine) => drainMachine(op, connection, machine, signal)));
@@ -95,13 +98,13 @@ export async function takeAway(
   );
 }
 
-/** Rejects when one has, but not before all have ended: a drain that nobody waits for would take machines away that are wanted again by then. */
+/** Awaits all, then rejects if one failed: a drain left running would later remove machines that are wanted again. */
 async function allEnded(works: readonly Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(works)).find(({ status }) => status === 'rejected');
   if (failed?.status === 'rejected') throw failed.reason;
 }
 
-/** Has pods leave the node of a machine, and takes no new ones; ends when they have, or at the pool's deadline. */
+/** Cordons and drains a machine's node; ends when it is empty, or at the pool's deadline. */
 export async function drainMachine(
   op: Operation,
   connection: ClusterConnection,
@@ -120,14 +123,14 @@ export async function drainMachine(
   try {
     started = await cordon(connection.client, node, deps.now());
   } catch (error) {
-    // All nodes go: a webhook whose server runs on them, or nowhere, must not keep a cluster awake for good.
+    // All nodes go: a webhook whose server runs on them, or nowhere, must not keep a cluster awake for ever.
     if (!op.sleeps || !refusedByAdmission(error)) throw error;
     report(`Node ${machine.nodeName} goes undrained: ${errorText(error)}`);
     return;
   }
-  // Where the kubelet is gone nobody confirms that a pod ended: waiting would only ever end at the deadline.
+  // Without kubelet nobody confirms the end of pods: waiting would always take until the deadline.
   if (!conditionIsTrue(node, 'Ready')) return;
-  // From before the first look on: a pod that ends while its eviction is still being answered would be waited for until the deadline.
+  // Subscribe before the first list: a pod that ends during its eviction request must not be missed.
   let changed = new AbortController();
   const unsubscribe = connection.pods.onAnyChange(() => changed.abort());
   const drained = drain(
@@ -153,7 +156,7 @@ export async function drainMachine(
 const drainTimeout = ({ spec }: Shoot, pool: string): number =>
   drainTimeoutOf(spec.provider.workers?.find((candidate) => candidate.name === pool));
 
-/** Waits until machines have gone and takes their Nodes away: without a cloud nobody else does. */
+/** Waits until machines are gone and deletes their Nodes: without a cloud nobody else does. */
 export async function machinesGone(op: Operation, plans: readonly PoolScaleIn[], signal: AbortSignal): Promise<void> {
   const victims = plans.flatMap((plan) => plan.victims);
   if (victims.length === 0) return;
@@ -167,10 +170,10 @@ export async function machinesGone(op: Operation, plans: readonly PoolScaleIn[],
         .map((machine) => machine.name)
         .join(', ')} to be gone`,
   });
-  // Removing a Node deletes its pods from the API at once, where the node controller would wait minutes.
+  // Deleting a Node deletes its pods at once; the node controller would wait minutes.
   for (const machine of victims) {
     await state.connection?.deleteNode(machine.nodeName).catch((error: unknown) => {
-      // Who wakes the cluster takes it away.
+      // Waking the cluster deletes it later.
       if (!op.sleeps || !refusedByAdmission(error)) throw error;
     });
   }

@@ -7,22 +7,23 @@ import { type PoolRoll, paceOf, planRoll } from './roll.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
-/** A cloud is not asked more often than this what became of its machines. */
+/** Shortest interval between requests to a cloud about machines. */
 const LOOK_MS = 10 * SECOND;
-/** Several nodes that change together are one change. */
+/** Groups simultaneous changes of nodes. */
 const SETTLE_MS = SECOND;
-/** How often pools are gone over although nothing was seen to happen: their tokens are renewed, and a cloud says why it gives nothing. */
+/** Interval of reconciling pools without changes: renews tokens and reads the cloud's errors. */
 const RECONCILE_MS = MINUTE;
 /**
- * Longer than a machine needs that joins. Well within the time that an operation may take (wiring.ts), or a roll that does not go on would
- * begin anew each time without ever saying so; by the age of the machine, which an operator that starts anew sees as well.
+ * Time for a machine to join before the roll reports it, measured by the machine's age, so that a restart does not
+ * reset it. Well below the timeout of an operation (wiring.ts), after which the roll would restart without ever
+ * reporting.
  */
 const PATIENCE_MS = 20 * MINUTE;
 
 /**
- * Replaces outdated machines: has new ones made, drains and removes as many old ones as may go, until there are none. Each step begins
- * by looking, so it does not matter how the one before ended.
- * @param acts is called when there are outdated machines
+ * Replaces outdated machines: requests new ones, then drains and removes as many old ones as allowed, until none is
+ * left. Each step observes first, so it does not depend on how the previous one ended.
+ * @param acts called when there are outdated machines
  */
 export async function rollMachines(op: Operation, signal: AbortSignal, acts?: () => void): Promise<void> {
   let [seen, movedAt, reconciledAt] = ['', 0, 0];
@@ -30,7 +31,7 @@ export async function rollMachines(op: Operation, signal: AbortSignal, acts?: ()
     signal.throwIfAborted();
     const plans = await nextSteps(op);
     if (plans.length === 0) {
-      // The last ones to go may have left a pool smaller than it is to be.
+      // The last removals may have left a pool too small.
       if (seen !== '') await reconcile(op, []);
       return;
     }
@@ -77,7 +78,7 @@ async function nextSteps(op: Operation): Promise<PoolRoll[]> {
   return planRoll(pools, machines, byName, podsByNode(op.state.connection!, nodes));
 }
 
-/** Asks for the machines that are to come first, by number: of those that are too many for the moment nobody else says why they do not come. */
+/** Requests the temporary surplus machines first, because only this call reports why they do not come. */
 async function reconcile(op: Operation, plans: readonly PoolRoll[]): Promise<void> {
   const asked = new Map(plans.map((plan) => [plan.pool, plan.asked]));
   const pools = op.pools.map((pool) => ({ ...pool, count: asked.get(pool.name) ?? pool.count, maxSurge: 0 }));
@@ -86,7 +87,7 @@ async function reconcile(op: Operation, plans: readonly PoolRoll[]): Promise<voi
   await eachPool(pools, (pool) => provider.reconcilePool(op.context(), pool));
 }
 
-/** What is said of a new machine that should be a node by now; undefined: there is none. */
+/** Report about new machines that are overdue; undefined: none. */
 function lateSince(plans: readonly PoolRoll[], now: number): string | undefined {
   const late = plans.flatMap(({ awaited }) =>
     awaited && now - Date.parse(awaited.createdAt) > PATIENCE_MS ? [awaited] : [],
@@ -100,12 +101,12 @@ const refusalOf = (done: Promise<void>): Promise<unknown> =>
     (error: unknown) => error ?? new Error('refused'),
   );
 
-/** The machines that there are stay, and the roll goes on when it can. */
+/** Error of a blocked roll: existing machines stay, and the roll continues when possible. */
 function held(plans: readonly PoolRoll[], cause: unknown): CoppiceError {
   const pools = plans.map(({ pool, renewed, count }) => `pool ${pool}: ${Math.min(renewed, count)} of ${count}`);
   const code = cause instanceof CoppiceError ? cause.code : 'ERR_RETRYABLE_INFRA_DEPENDENCIES';
   return new CoppiceError(
-    // Nothing that was asked for is missing: the pool is not to be looked for elsewhere.
+    // The pool has all requested machines, so no alternative place is needed.
     code === 'ERR_INFRA_RESOURCES_DEPLETED' ? 'ERR_RETRYABLE_INFRA_DEPENDENCIES' : code,
     `machines are new in ${pools.join(', ')}; the others stay until new ones come: ${errorText(cause)}`,
   );

@@ -2,7 +2,7 @@ import type { Worker } from '../../../api/shoot-worker.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
-/** Gardener waits 2 hours; here whole clusters come and go for bursts, so a drain that is held up is cut off sooner. */
+/** Default drain timeout. Gardener's is 2 hours; bursts need a shorter one. */
 const DRAIN_TIMEOUT_MS = 10 * MINUTE;
 
 interface MachineControllerManager {
@@ -10,11 +10,14 @@ interface MachineControllerManager {
   readonly machineHealthTimeout?: string;
 }
 
-/** Gardener's machineControllerManager.machineDrainTimeout of the pool, in milliseconds. */
+/** Gardener's machineControllerManager.machineDrainTimeout of the pool, milliseconds. */
 export const drainTimeoutOf = (worker: Worker | undefined): number =>
   durationOf(settingsOf(worker)?.machineDrainTimeout) ?? DRAIN_TIMEOUT_MS;
 
-/** Gardener's machineControllerManager.machineHealthTimeout of the pool, in milliseconds: how long a node may be unwell. Absent: undefined. */
+/**
+ * Gardener's machineControllerManager.machineHealthTimeout of the pool, milliseconds: time before an unhealthy node is
+ * repaired. undefined: not set.
+ */
 export const healthTimeoutOf = (worker: Worker | undefined): number | undefined =>
   durationOf(settingsOf(worker)?.machineHealthTimeout);
 

@@ -7,40 +7,43 @@ import { DRAINING_ANNOTATION } from './scale-in.ts';
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
-/** How long a node may be unwell before its machine is repaired, in milliseconds. */
+/** Time before the machine of an unhealthy node is repaired, milliseconds. */
 export interface RepairPatience {
-  /** The node is not there although the machine runs. */
+  /** The machine runs without a Node. */
   readonly missingMs: number;
-  /** The node is there and not Ready. */
+  /** The Node is not Ready. */
   readonly notReadyMs: number;
 }
 
 /**
- * A kubelet registers its node only as it starts, so a deleted node never comes back by itself. A node that is NotReady may: it loses its pods
- * after five minutes (the tolerations that Kubernetes adds to every pod), so the machine is restarted before that.
+ * kubelet registers its Node only on start, so a deleted Node does not come back. A NotReady node may recover, but
+ * loses its pods after five minutes (default tolerations): the machine is restarted before that.
  */
 const REPAIR_PATIENCE: RepairPatience = { missingMs: 2 * MINUTE, notReadyMs: 3 * MINUTE };
 
-/** A machine that was restarted has a Ready node by then, also on a busy seed; otherwise the restart did not help. */
+/** Time for a restarted machine to become Ready on a busy seed; then the restart failed. */
 const HEAL_MS = 4 * MINUTE;
-/** Kubelets report late after an outage of seed or API server (Gardener's dependency watchdog waits likewise). */
+/**
+ * No repair within this time after an outage of seed or API server, because kubelets report late (as in Gardener's
+ * dependency watchdog).
+ */
 const CALM_MS = 10 * MINUTE;
-/** A machine of which no node was ever seen is left to start for so long. */
+/** Time for a machine to register its first Node. */
 const BOOT_MS = 10 * MINUTE;
-/** One replacement of a machine per cluster in this time: where new machines do not come up either, replacing helps nobody. */
+/** At most one replacement per cluster in this time: if new machines fail as well, replacing does not help. */
 const REPLACE_EVERY_MS = 30 * MINUTE;
-/** Where more nodes than this are NotReady at once, the way to them has failed, not their machines. */
+/** Above this share of NotReady nodes, the network is at fault, not the machines. */
 const MOST_NOT_READY = '40%';
 
-/** What is remembered of repairs in a cluster. Losing it costs a repeated restart, which harms nothing. */
+/** Memory about repairs in a cluster. Losing it costs a harmless repeated restart. */
 export interface RepairMemory {
-  /** Since when the node of a machine has been unwell, by the machine's name. */
+  /** Since when a machine's node is unhealthy, by machine. */
   readonly unwell: ReadonlyMap<string, { readonly why: Unwell; readonly since: Date }>;
-  /** When a machine whose node is still unwell was last restarted, by the machine's name. */
+  /** Last restart of a machine whose node is still unhealthy, by machine. */
   readonly restarted: ReadonlyMap<string, Date>;
-  /** Names of nodes that were seen: their machines have registered. */
+  /** Names of nodes that have registered once. */
   readonly registered: ReadonlySet<string>;
-  /** When a machine of the cluster was last replaced. */
+  /** Last replacement of a machine in the cluster. */
   readonly replacedAt?: Date;
 }
 
@@ -48,47 +51,47 @@ export const NO_REPAIRS: RepairMemory = { unwell: new Map(), restarted: new Map(
 
 type Unwell = 'missing' | 'not-ready';
 
-/** What planRepair judges. */
+/** Inputs of planRepair. */
 export interface RepairView {
-  /** All machines for workloads. */
+  /** All worker machines. */
   readonly machines: readonly Machine[];
   /** Nodes of the cluster by name. */
   readonly nodes: ReadonlyMap<string, Node>;
-  /** What a person reads of volumes that keep their data on the machine of a node, by the node's name. Absent: nobody has looked yet. */
+  /** Descriptions of volumes with data on a node's machine, by node. Absent: not read yet. */
   readonly volumes?: ReadonlyMap<string, readonly string[]>;
   /** Why machines cannot be repaired, a clause. Absent: they can. */
   readonly lacks?: string;
-  /** When seed or API server were last known not to answer. Absent: since the cluster served, they always have. */
+  /** Last time when seed or API server did not answer. Absent: never since the cluster served. */
   readonly awayAt?: Date | undefined;
-  /** By the name of the pool; absent: REPAIR_PATIENCE. */
+  /** By pool; absent: REPAIR_PATIENCE. */
   readonly patience?: ReadonlyMap<string, RepairPatience>;
 }
 
-/** What to do about a machine whose node is unwell. `restart` keeps its disks, `replace` loses them. */
+/** A repair: `restart` keeps the disks, `replace` loses them. */
 interface RepairStep {
   readonly action: 'restart' | 'replace';
   readonly machine: Machine;
-  /** For an Event: what the machine is repaired for. */
+  /** Reason for the Event. */
   readonly because: string;
 }
 
-/** What follows from a RepairView. */
+/** Result of planRepair. */
 export interface RepairPlan {
   readonly step?: RepairStep;
-  /** One line for each machine whose node is unwell, for the condition. */
+  /** One line per unhealthy node, for the condition. */
   readonly lines: readonly string[];
-  /** What to remember if the step is not taken; see noteStep. */
+  /** Memory if the step is not taken; see noteStep. */
   readonly memory: RepairMemory;
-  /** When something is due although nothing changes. */
+  /** Next check without a change. */
   readonly lookAt?: Date;
-  /** Whether the plan depends on volumes that nobody has looked at. */
+  /** Whether the plan needs the volumes, which were not read yet. */
   readonly needsVolumes: boolean;
 }
 
 /**
- * The next step of repairing machines, pure. A machine is restarted first, over its disks. If its node is unwell still, it is replaced, unless
- * volumes keep their data on it: then people are told. One machine at a time. No machine is touched within ten minutes of an outage of seed or
- * API server. Machines that are outdated, drained or on their way out are for others to decide about.
+ * The next repair step. Pure. A machine is restarted first, keeping its disks. If its node stays unhealthy, it is
+ * replaced, unless it holds volumes' data: then people are told. One machine at a time, and none within ten minutes of
+ * an outage of seed or API server. Ignores machines that are outdated, drained or being deleted.
  */
 export function planRepair(view: RepairView, before: RepairMemory, now: Date): RepairPlan {
   const sick = view.machines.flatMap((machine) => {
@@ -117,7 +120,7 @@ export function planRepair(view: RepairView, before: RepairMemory, now: Date): R
   for (const { machine, why, since } of bySince) {
     const { name, nodeName, pool } = machine;
     const patience = view.patience?.get(pool) ?? REPAIR_PATIENCE;
-    // Many machines that start at once on a busy seed take minutes to register for the first time.
+    // Many machines starting at once on a busy seed take minutes to register.
     const bootsUntil = memory.registered.has(nodeName) ? 0 : Date.parse(machine.createdAt) + BOOT_MS || 0;
     const overdueAt =
       why === 'missing' ? Math.max(+since + patience.missingMs, bootsUntil) : +since + patience.notReadyMs;
@@ -178,16 +181,16 @@ export function planRepair(view: RepairView, before: RepairMemory, now: Date): R
   };
 }
 
-/** What to remember once a step was taken. Pure. */
+/** Memory after a step. Pure. */
 export function noteStep(memory: RepairMemory, { action, machine }: RepairStep, now: Date): RepairMemory {
   if (action === 'restart') return { ...memory, restarted: new Map([...memory.restarted, [machine.name, now]]) };
   const without = <T>(map: ReadonlyMap<string, T>) => new Map([...map].filter(([name]) => name !== machine.name));
   return { ...memory, unwell: without(memory.unwell), restarted: without(memory.restarted), replacedAt: now };
 }
 
-/** Why the node of a machine is unwell; undefined: it is well, or the machine is not for repair. */
+/** Why a machine's node is unhealthy; undefined: healthy, or not to be repaired. */
 function unwellness({ phase, ready, outdated }: Machine, node: Node | undefined): Unwell | undefined {
-  // A machine that is not up itself is made, or started again, by who runs it.
+  // A machine that is not up is handled by its provider.
   if (phase !== 'Running' || !ready || outdated) return undefined;
   if (!node) return 'missing';
   const { annotations, deletionTimestamp } = node.metadata;
@@ -195,14 +198,14 @@ function unwellness({ phase, ready, outdated }: Machine, node: Node | undefined)
   return leaves || conditionIsTrue(node, 'Ready') ? undefined : 'not-ready';
 }
 
-/** While a machine starts again it is not up, and so not unwell: only a Ready node ends what is remembered of its restart. */
+/** A restarting machine is not up and thus not unhealthy: only a Ready node ends its restart entry. */
 function isUnhealed({ machines, nodes }: RepairView, name: string): boolean {
   const machine = machines.find((one) => one.name === name);
   const node = machine && nodes.get(machine.nodeName);
   return machine !== undefined && !(node && conditionIsTrue(node, 'Ready'));
 }
 
-/** A node that was missing and comes back NotReady, as each does at first, is given its time anew. */
+/** A missing node that returns NotReady, as each does at first, gets new time. */
 function sinceOf(before: RepairMemory, { name }: Machine, why: Unwell, now: Date): Date {
   const known = before.unwell.get(name);
   return known?.why === why ? known.since : now;

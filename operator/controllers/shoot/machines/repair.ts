@@ -16,13 +16,13 @@ import {
   type RepairView,
 } from './plan-repair.ts';
 
-/** How soon after a step it is looked again. */
+/** Delay of the next check after a step. */
 const AFTER_STEP_MS = 10_000;
 
 /**
- * Looks at the nodes of a cluster and takes at most one step of repairing its machines, beside the operation that may run. What it says of them is
- * told in condition EveryNodeReady.
- * @returns when to look again though nothing changes
+ * Checks a cluster's nodes and takes at most one repair step, in parallel with operations. Reports in condition
+ * EveryNodeReady.
+ * @returns when to check again without a change
  */
 export async function repairMachines(
   op: Operation,
@@ -30,7 +30,7 @@ export async function repairMachines(
 ): Promise<{ requeueAfterMs: number } | undefined> {
   const { deps, provider, state } = op;
   const { connection } = state;
-  // Of a cluster that does not answer nothing is known; once it does, all this comes again.
+  // Nothing is known about a cluster that does not answer; this runs again when it does.
   if (!connection?.health.answers || op.sleeps || deps.shoots.get(keyOf(op.shoot))?.metadata.deletionTimestamp)
     return undefined;
   const nodes = connection.nodes.list();
@@ -55,12 +55,12 @@ export async function repairMachines(
   if (plan.needsVolumes)
     plan = planRepair({ ...view, volumes: await claimsByNode(connection, signal) }, state.repairs, now);
   if (plan.step) {
-    // Neither a restart nor another machine helps a node that the cluster itself refuses.
+    // Repair does not help a node that the cluster's own webhooks refuse.
     const lacks = await nodesBlocked(connection.client, signal);
     if (lacks !== undefined) plan = planRepair({ ...view, lacks }, state.repairs, now);
   }
   state.repairs = plan.memory;
-  // Told once it is known what became of the step: two lines in turn would be two writes at each try.
+  // Reported after the step: alternating lines would cause two writes per attempt.
   if (plan.step)
     await take(op, plan.step).catch((error: unknown) => {
       tell(op, [
@@ -78,14 +78,14 @@ async function take(op: Operation, step: NonNullable<RepairPlan['step']>): Promi
   const { deps, provider, shoot, state } = op;
   const { action, machine, because } = step;
   await provider.repair![action](op.context(), machine);
-  // Only what was done: a machine that could not be restarted must not be replaced for that.
+  // Only for completed steps: a machine whose restart failed must not be replaced for that.
   state.repairs = noteStep(state.repairs, step, deps.now());
   const [reason, done] = action === 'restart' ? ['MachineRestarted', 'restarted'] : ['MachineReplaced', 'replaced'];
   deps.log.warn({ shoot: keyOf(shoot), machine: machine.name, because }, `a machine is ${done}`);
   deps.recordEvent(shoot, 'Warning', reason!, `pool ${machine.pool}: ${done} machine ${machine.name}: ${because}`);
 }
 
-/** The usual case, which costs no request. */
+/** Fast path without requests. */
 function areAllReady({ pools }: Operation, nodes: readonly Node[]): boolean {
   const ready = (name: string) =>
     nodes.filter((node) => node.metadata.labels?.[LABELS.pool] === name && conditionIsTrue(node, 'Ready')).length;
@@ -122,7 +122,7 @@ interface NodeSelectorTerm {
   readonly matchExpressions?: readonly { key: string; operator: string; values?: readonly string[] }[];
 }
 
-/** `namespace/name` of claims whose volumes can be used on one node alone, by the names of nodes. */
+/** `namespace/name` of claims with node-local volumes, by node. */
 async function claimsByNode(connection: ClusterConnection, signal: AbortSignal): Promise<Map<string, string[]>> {
   const { items } = await connection.client.list<PersistentVolume>(PVS, { signal });
   const claims = new Map<string, string[]>();

@@ -4,13 +4,13 @@ import type { Worker } from '../../../api/shoot-worker.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../../kube/resources.ts';
 import { DRAINING_ANNOTATION, inOrderOfLeaving } from './scale-in.ts';
 
-/** How many machines of a pool may be too many, and how many may be missing, while outdated ones are replaced. */
+/** How many machines a pool may have too many, and too few, during a roll. */
 export interface Pace {
   readonly surge: number;
   readonly unavailable: number;
 }
 
-/** maxSurge and maxUnavailable of a pool, as Kubernetes' Deployments read them: percentages of its size, and not both nothing. */
+/** maxSurge and maxUnavailable of a pool, as in Kubernetes' Deployments: percentages of its size, not both zero. */
 export function paceOf({
   maxSurge,
   maxUnavailable,
@@ -21,27 +21,27 @@ export function paceOf({
   return { surge, unavailable: surge === 0 && unavailable === 0 ? 1 : unavailable };
 }
 
-/** What is to be done about the outdated machines of one pool. */
+/** The roll of one pool. */
 export interface PoolRoll {
   readonly pool: string;
   readonly count: number;
   readonly outdated: number;
-  /** Machines that are as described, and whose nodes are Ready. */
+  /** Up-to-date machines with a Ready node. */
   readonly renewed: number;
-  /** How many machines the pool is to have for now. */
+  /** Number of machines to request now. */
   readonly asked: number;
-  /** How many there are. */
+  /** Existing machines. */
   readonly there: number;
-  /** The oldest machine that is as described and whose node is not Ready. */
+  /** Oldest up-to-date machine without a Ready node. */
   readonly awaited?: Machine;
-  /** Outdated machines that may go now, in the order in which they go. */
+  /** Outdated machines to remove now, in order. */
   readonly victims: readonly Machine[];
 }
 
 /**
- * The next step of replacing outdated machines, pure; pools without one are left out. As Kubernetes' Deployments go about it: so many
- * go as are there beyond count - maxUnavailable, machines that have yet to come up not counted, and first those that serve nobody or are
- * being drained already. Machines on their way out are counted as gone.
+ * The next step of a roll. Pure; leaves out pools without outdated machines. As in Kubernetes' Deployments: removes
+ * those beyond count - maxUnavailable, not counting machines that are not up yet; first those without a Ready node or
+ * already draining. Machines being deleted count as gone.
  */
 export function planRoll(
   pools: readonly { name: string; count: number; pace: Pace }[],
@@ -69,7 +69,7 @@ export function planRoll(
     const fewest = count - Math.min(count, pace.unavailable);
     const room = there.length - coming - fewest;
     const leaving = inOrderOfLeaving(outdated, nodes, podsByNode);
-    // Those that serve nobody come first, or more would go of those that serve than can be spared.
+    // Those without a Ready node first, or more serving ones than allowed would go.
     const victims = [...leaving.filter((one) => !serves(one)), ...leaving.filter(serves)].slice(0, Math.max(0, room));
     const asked = sizeWhileRolling({ count, maxSurge: pace.surge }, outdated.length);
     return [
@@ -87,7 +87,7 @@ export function planRoll(
   });
 }
 
-/** What people read of pools with outdated machines. @param ready whether a machine's node is Ready */
+/** Texts about pools with outdated machines. @param ready machines whose node is Ready */
 export function rollLines(pools: readonly Pool[], machines: readonly Machine[], ready: readonly Machine[]): string[] {
   return pools.flatMap(({ name, count }) => {
     if (!machines.some(({ pool, outdated }) => pool === name && outdated)) return [];

@@ -4,16 +4,16 @@ import { isMovable } from '../../../kube/pods.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../../kube/resources.ts';
 import { EMPTY } from '../../empty-mark.ts';
 
-/** What scaling one pool in comes to. */
+/** The scale-in of one pool. */
 export interface PoolScaleIn {
   readonly pool: string;
-  /** Machines that go once their pods have left, in the order in which they go. */
+  /** Machines to remove after their drain, in order. */
   readonly victims: readonly Machine[];
-  /** Machines that stay. */
+  /** Number of machines that stay. */
   readonly remaining: number;
 }
 
-/** Which machines go, pure: those too many of each pool, see inOrderOfLeaving. Machines already on their way out are counted as gone. */
+/** Surplus machines of each pool to remove. Pure; see inOrderOfLeaving. Machines being deleted count as gone. */
 export function planScaleIn(
   pools: readonly { name: string; count: number }[],
   machines: readonly Machine[],
@@ -32,8 +32,8 @@ export function planScaleIn(
 }
 
 /**
- * Who goes first, pure: those that the autoscaler has emptied, then those that serve nobody (failed, not yet or no longer Ready), then
- * outdated ones, then those a person marked, then the emptiest, then the youngest.
+ * Order of removal. Pure: machines emptied by the autoscaler, then those without a Ready node, then outdated ones, then
+ * those with the annotation, then the emptiest, then the youngest.
  */
 export function inOrderOfLeaving(
   machines: readonly Machine[],
@@ -45,12 +45,12 @@ export function inOrderOfLeaving(
       const node = nodes.get(machine.nodeName);
       return {
         machine,
-        // The autoscaler has emptied that one, and counted it as gone: another in its place would be one that somebody needs.
+        // The autoscaler counted this machine as gone: removing another one would remove a needed one.
         named: node?.metadata.annotations?.[ANNOTATIONS.emptiedSince]?.endsWith(EMPTY) ? 0 : 1,
         useless: machine.phase === 'Failed' || !node || !conditionIsTrue(node, 'Ready') ? 0 : 1,
         outdated: machine.outdated ? 0 : 1,
         marked: node?.metadata.annotations?.[ANNOTATIONS.scaleInFirst] === 'true' ? 0 : 1,
-        // A node that is being drained already goes on being drained, whatever moved meanwhile.
+        // A draining node continues to drain.
         draining: node?.metadata.annotations?.[DRAINING_ANNOTATION] ? 0 : 1,
         load: (podsByNode.get(machine.nodeName) ?? []).filter(isMovable).length,
       };
@@ -69,9 +69,9 @@ export function inOrderOfLeaving(
     .map(({ machine }) => machine);
 }
 
-/** Set by us on a node that is cordoned because its machine goes; removed when it may stay after all. */
+/** Annotation of nodes that Coppice cordoned because their machine will be removed; removed if it stays after all. */
 export const DRAINING_ANNOTATION = 'multi-cluster.demo.io/draining';
 
-/** Nodes that we cordoned for a scale-in that is no longer wanted: they take pods again. @param cordoned names of those that stay so */
+/** Nodes to uncordon after a cancelled scale-in. @param cordoned names of nodes that stay cordoned */
 export const nodesToUncordon = (nodes: readonly Node[], cordoned: ReadonlySet<string>): Node[] =>
   nodes.filter((node) => node.metadata.annotations?.[DRAINING_ANNOTATION] && !cordoned.has(node.metadata.name));

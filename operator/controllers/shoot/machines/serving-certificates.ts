@@ -5,13 +5,13 @@ import { type CertificateSigningRequest, CSRS } from '../../../kube/resources.ts
 import { tenantSteps } from '../../../kube/tenant-steps.ts';
 import { approveServingCSR, type CSRDecision, isServingRequest } from '../../../shoot/kubelet-csr.ts';
 
-/** As long as a provider may take to know of a new machine. */
+/** Longest delay until a provider knows a new machine. */
 export const MACHINE_KNOWN_MS = 10_000;
 
 /**
- * Approves or denies the kubelets' requests for serving certificates; without one `kubectl logs` and `exec` do not work.
- * @param listMachines asked only where a request is open: pods change often, and each list is a request to the seed or a cloud
- * @returns whether one has to wait until its machine is known
+ * Approves or denies kubelets' requests for serving certificates, which `kubectl logs` and `exec` need.
+ * @param listMachines called only while a request is open: each list is a request to the seed or a cloud
+ * @returns whether to wait for a machine to become known
  */
 export async function decideServingCertificates(
   connection: ClusterConnection,
@@ -20,7 +20,7 @@ export async function decideServingCertificates(
   signal: AbortSignal,
 ): Promise<boolean> {
   const isOpen = ({ status }: CertificateSigningRequest) => !status?.certificate && !status?.conditions?.length;
-  // A request for another signer may stay open for ever: it must not cause a list of machines at each look.
+  // Requests for other signers may stay open for ever, and must not cause lists.
   const open = connection.csrs.list().filter((csr) => isServingRequest(csr) && isOpen(csr));
   if (open.length === 0) return false;
   const machines = await listMachines();
@@ -39,7 +39,7 @@ export async function decideServingCertificates(
     }
     const approved = verdict.decision === 'approve';
     const { name, resourceVersion } = csr.metadata;
-    // Not the whole object: the cache has but a part of it.
+    // Only the changed fields: the cached object is incomplete.
     const answer = {
       metadata: { resourceVersion },
       status: {
@@ -55,7 +55,7 @@ export async function decideServingCertificates(
       },
     };
     if (verdict.decision === 'deny') {
-      // Whoever is administrator of that cluster chooses how many there are.
+      // Log the first denial only: the cluster's administrators choose their number.
       log[denied++ === 0 ? 'warn' : 'debug']({ csr: name, reason: verdict.reason }, 'a serving certificate was denied');
     }
     const options = { subresource: 'approval', signal };

@@ -4,9 +4,8 @@ import { controlPlaneWorker, type Shoot } from '../../../api/shoot.ts';
 import type { Node } from '../../../kube/resources.ts';
 
 /**
- * Names of Nodes for workloads that are there without a machine, or with one that is on its way out though nobody replaces it, pure. Such a
- * Node is counted by everybody who asks the cluster how many it has, and may be given pods. Those that people made themselves are not ours
- * to judge.
+ * Names of worker Nodes without a machine, or whose machine is being deleted without replacement. Pure. They are
+ * counted as nodes, and pods may be scheduled there. Nodes that people created are ignored.
  */
 export function strayNodes(shoot: Shoot, nodes: readonly Node[], machines: readonly Machine[]): string[] {
   const own = controlPlaneWorker(shoot.spec)?.name;

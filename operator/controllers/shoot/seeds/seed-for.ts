@@ -6,21 +6,21 @@ import { wasAsked } from '../../../placement/filters.ts';
 import { placeShoot } from '../../../placement/place.ts';
 import type { ShootDependencies } from '../dependencies.ts';
 
-/** Seeds that could host a shoot were registered just now, and nobody knows yet whether they answer. That is no failure. */
+/** Suitable seeds were registered just now and not probed yet. Not a failure. */
 export class SeedsNotAsked extends Error {
   override readonly name = 'SeedsNotAsked';
 }
 
 /**
- * The seed of a shoot: the one it has, or the best one; one that it names must be as fit for it as any other. undefined: deleted before it
- * ever had one.
- * @param chosen seeds by key of shoot: what was chosen, and is not in every status yet. It grows; many that come at once would
- *   otherwise all find the same seed empty, and fill it beyond its capacity
- * @throws SeedsNotAsked; CoppiceError when no seed can host it
+ * The seed of a shoot: its present one, or the best one; a named one must fit as well. undefined: deleted before it had
+ * one.
+ * @param chosen chosen seeds by shoot key that no status shows yet; is extended. Without it, many simultaneous shoots
+ * would all choose the same empty seed
+ * @throws SeedsNotAsked; CoppiceError when no seed fits
  */
 export function seedFor(deps: ShootDependencies, shoot: Shoot, chosen: Map<string, string>): Seed | undefined {
   const deleting = shoot.metadata.deletionTimestamp !== undefined;
-  // Of one that goes before its status had a seed, something may be in the seed that it names.
+  // A deleted shoot without a seed in its status may have left objects in the seed that it names.
   const name = shoot.status?.seedName ?? (deleting ? shoot.spec.seedName : undefined);
   if (name) {
     const seed = deps.seeds.get(name);
@@ -37,7 +37,7 @@ export function seedFor(deps: ShootDependencies, shoot: Shoot, chosen: Map<strin
     const seed = other.status?.seedName ?? other.spec.seedName ?? chosen.get(keyOf(other));
     if (seed) shootsPerSeed.set(seed, (shootsPerSeed.get(seed) ?? 0) + 1);
   }
-  // A control plane on machines does not care where its seed can be reached from.
+  // A self-hosted control plane does not depend on the seed's reachability.
   const outside = deps.provider(profile, deps.namesAccount(shoot))?.inCloud === true && !controlPlaneWorker(shoot.spec);
   const result = placeShoot({ shoot, profile, seeds: deps.seeds.list(), shootsPerSeed, outside });
   if (result.seed === undefined) {

@@ -7,16 +7,16 @@ import type { ShootDependencies } from '../dependencies.ts';
 import { seedFor } from './seed-for.ts';
 import { SeedShares } from './seed-shares.ts';
 
-/** How long a seed may take to be held. */
+/** Timeout for adding the finalizer to a Seed. */
 const HOLD_MS = 30_000;
 
-/** The seeds of all shoots: which one each has, how many workers each keeps busy, and that they stay while they are used. */
+/** Seeds of all shoots: selection, worker shares, and finalizers while used. */
 export class ShootSeeds {
   readonly #deps: ShootDependencies;
   readonly #shares: SeedShares;
-  /** The seeds that were chosen, by key. */
+  /** Chosen seeds, by key. */
   readonly #chosen = new Map<string, string>();
-  /** Seeds that are being held right now, by name. */
+  /** Running finalizer writes, by seed. */
   readonly #holding = new Map<string, Promise<void>>();
 
   constructor(deps: ShootDependencies) {
@@ -24,17 +24,17 @@ export class ShootSeeds {
     this.#shares = new SeedShares(deps.workers, () => deps.seeds.list().length);
   }
 
-  /** As seedFor: the seed of a shoot, chosen if it has none. undefined: it is deleted and never had one. */
+  /** See seedFor: the seed of a shoot, chosen if necessary. undefined: deleted without one. */
   of(shoot: Shoot): Seed | undefined {
     return seedFor(this.#deps, shoot, this.#chosen);
   }
 
-  /** As SeedShares.enter: a place for one worker among those of the seed; undefined: it has its share. */
+  /** See SeedShares.enter. */
   enter(seed: Seed): (() => void) | undefined {
     return this.#shares.enter(seed.metadata.name);
   }
 
-  /** Many shoots come at once to a new seed: one request holds it for all of them, or all but one would be refused and come later. */
+  /** Adds the finalizer with one shared request: simultaneous shoots on a new seed would otherwise conflict. */
   async hold(seed: Seed, signal: AbortSignal): Promise<void> {
     const { seeds } = this.#deps;
     const { name } = seed.metadata;
@@ -50,7 +50,7 @@ export class ShootSeeds {
     await unlessAborted(holding, signal);
   }
 
-  /** The shoot with this key takes no room any more. */
+  /** The shoot with this key occupies no capacity any more. */
   forget(key: string): void {
     this.#chosen.delete(key);
   }

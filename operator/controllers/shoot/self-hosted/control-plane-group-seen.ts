@@ -5,32 +5,32 @@ import type { ControlPlaneGroupObservation } from '../../../shoot/control-plane-
 import { upgradeProblem } from '../../kubernetes-version.ts';
 import { JOINED_LABEL } from './self-hosted-status.ts';
 
-/** As for other machines of clouds: after that a token has expired with which it could have joined. */
+/** Time after which a machine's join token has expired, as for other machines in clouds. */
 const JOINING_MS = 75 * 60_000;
-/** Machines renew their certificates when twelve days are left. One that has not done so two days later does not do it by itself. */
+/** Machines renew certificates twelve days before expiry; two days later they will not renew by themselves. */
 const CERTIFICATES_MS = 10 * 24 * 3600_000;
-/** Clouds are late, and now and then show less than there is. */
+/** Clouds' lists lag, and are sometimes incomplete. */
 const SURE_MS = 30_000;
 
-/** Who is asked, besides the cloud, what there is of a control plane. */
+/** Further sources about a control plane, besides the cloud. */
 interface GroupWitnesses {
-  /** Of the control plane's pool, as they are now. */
+  /** Present nodes of the control plane's pool. */
   nodes: () => Node[];
   etcd: () => Promise<EtcdMember[] | undefined>;
 }
 
-/** What machines of a control plane are to be. */
+/** Desired control plane machines. */
 export interface GroupWanted {
-  /** How many. */
+  /** Number. */
   readonly desired: number;
-  /** Of Kubernetes, for example "1.36.3". */
+  /** Kubernetes version, for example "1.36.3". */
   readonly version: string;
 }
 
 /**
- * Asks etcd last: a machine joins etcd before its node is marked, so one that comes in meanwhile is never taken for one that has joined and
- * left etcd again.
- * @param seen what the cloud has just said
+ * Observes the group, etcd last: a machine joins etcd before its node is labelled, so a joining machine never looks
+ * like one that left etcd.
+ * @param seen the cloud's present answer
  */
 export async function lookAtGroup(
   seen: ControlPlaneGroupSeen,
@@ -43,8 +43,8 @@ export async function lookAtGroup(
 }
 
 /**
- * The machines by the names of their nodes, which are those of their etcd members, too: kubeadm names both after the host. What the cloud calls
- * a machine may be something else (Azure).
+ * Machines by node name, which equals the etcd member's name: kubeadm derives both from the host name. The cloud's name
+ * may differ (Azure).
  */
 function observation(
   { asked, machines }: ControlPlaneGroupSeen,
@@ -72,15 +72,15 @@ function observation(
   };
 }
 
-/** Kubernetes on the machine of a node, which installed it once and keeps it for life; undefined: the node does not tell yet. */
+/** Kubernetes version of a node's machine, which never changes; undefined: not reported yet. */
 const installed = ({ status }: Node): string | undefined =>
   /^v(\d+\.\d+\.\d+)/.exec(status?.nodeInfo?.kubeletVersion ?? '')?.[1];
 
-/** Nodes whose machines have another Kubernetes version than this one, by their names. Pure. */
+/** Names of nodes with another Kubernetes version. Pure. */
 export const ofOtherVersion = (nodes: readonly Node[], version: string): string[] =>
   nodes.filter((node) => (installed(node) ?? version) !== version).map(({ metadata }) => metadata.name);
 
-/** Why machines cannot come to this version from the ones that they have still; undefined: they can. Pure. */
+/** Why machines cannot be upgraded to this version; undefined: they can. Pure. */
 export function versionProblem(nodes: readonly Node[], version: string): string | undefined {
   for (const node of nodes) {
     const why = upgradeProblem(installed(node) ?? version, version);
@@ -89,7 +89,7 @@ export function versionProblem(nodes: readonly Node[], version: string): string 
   return undefined;
 }
 
-/** The same with these machines outdated, too, as far as they are there still. Pure. */
+/** The observation with these existing machines marked as outdated. Pure. */
 export const withOutdated = (
   observed: ControlPlaneGroupObservation,
   names: readonly string[],
@@ -98,42 +98,42 @@ export const withOutdated = (
   machines: observed.machines.map((one) => ({ ...one, outdated: one.outdated || names.includes(one.name) })),
 });
 
-/** Whether the certificates of its machine are about to end, of which kubeadm makes and renews all at once. */
+/** Whether the machine's certificates expire soon; kubeadm renews all at once. */
 const nearsEnd = ({ certificateEnds }: EtcdMember, now: Date): boolean =>
   certificateEnds !== undefined && +certificateEnds - +now < CERTIFICATES_MS;
 
-/** What the cloud calls the machines of these nodes; one that is lost keeps the name of its node. Pure. */
+/** The cloud's names of these nodes' machines; a lost one keeps its node's name. Pure. */
 export const machinesOfNodes = ({ machines }: ControlPlaneGroupSeen, nodes: readonly string[]): string[] =>
   nodes.map((node) => machines.find(({ nodeName }) => nodeName === node)?.name ?? node);
 
 /**
- * Whether most of the machines are gone that the state of the cluster was on, pure: their disks are gone with them.
- * @param noted names of their nodes; none: nothing can have been lost
+ * Whether a majority of the recorded etcd machines is gone, and their disks with them. Pure.
+ * @param noted recorded node names; empty: nothing can be lost
  */
 export function isLost(noted: readonly string[], { machines }: ControlPlaneGroupSeen): boolean {
   const left = noted.filter((node) => machines.some(({ nodeName }) => nodeName === node));
   return noted.length > 0 && left.length < Math.floor(noted.length / 2) + 1;
 }
 
-/** Whether it has looked so for long enough to be said: a cluster that is said to be lost gets deleted. */
+/** Confirms a loss over time before it is reported: people delete a lost cluster. */
 export class LossWatch {
   #since: number | undefined;
 
-  /** @param looksLost whether the newest look says so */
+  /** @param looksLost result of the newest observation */
   isSure(looksLost: boolean, now: Date): boolean {
     this.#since = looksLost ? (this.#since ?? now.getTime()) : undefined;
     return this.#since !== undefined && now.getTime() - this.#since >= SURE_MS;
   }
 }
 
-/** How long to sleep before the next look: clouds limit requests, and what is waited for takes minutes. */
+/** Polling interval: clouds limit requests, and steps take minutes. */
 export class Patience {
   static readonly #first = 3000;
   static readonly #last = 30_000;
   #for: string | undefined;
   #ms = 0;
 
-  /** @param waitFor what is waited for; undefined: something was done */
+  /** @param waitFor awaited state; undefined: a step was taken */
   next(waitFor: string | undefined): number {
     const isSame = waitFor !== undefined && waitFor === this.#for;
     this.#for = waitFor;

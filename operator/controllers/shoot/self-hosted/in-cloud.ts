@@ -21,14 +21,14 @@ import { LOOK_MS, looksLost } from './self-hosted-group-size.ts';
 
 const MINUTE = 60_000;
 
-/** Machines in an account of the tenant, in a group behind a load balancer, each with its data on a disk that goes with it. */
+/** Control plane machines in a tenant's account: a group behind a load balancer, each with its data on its own disk. */
 export function inCloud(pool: Pool, group: ControlPlaneGroup): ControlPlaneInfrastructure {
   const own = { pool, group };
   const ownNodes = ({ state: { connection } }: Operation) => connection && ofPool(connection.nodes.list(), pool);
   return {
     pool,
     tasks: {
-      // A cloud's network takes minutes, and several clusters of an account take turns.
+      // A cloud's network takes minutes, and clusters of one account take turns.
       endpoint: {
         id: 'endpoint',
         title: 'Making the endpoint of the API server',
@@ -40,15 +40,15 @@ export function inCloud(pool: Pool, group: ControlPlaneGroup): ControlPlaneInfra
         expectedMs: MINUTE,
         timeoutMs: 30 * MINUTE,
       },
-      // From a machine that is asked for to an API server behind the load balancer.
+      // From requesting a machine to an API server behind the load balancer.
       serves: { expectedMs: 4 * MINUTE, timeoutMs: 20 * MINUTE },
-      // Another version, or a step of another key for Secrets, replaces as many as five, and each new one boots and installs itself.
+      // An upgrade or a step of key rotation replaces up to five machines, each of which boots and installs itself.
       size: { expectedMs: MINUTE, timeoutMs: 120 * MINUTE },
       readyMs: 10 * MINUTE,
       rotationMs: 6 * 60 * MINUTE,
     },
     apiServer: outsideOfSeed,
-    // When an API server in a cloud is gone with its machine, nobody is left who would tell.
+    // No event reports an API server that disappeared with its machine in a cloud.
     lookAgainMs: 5 * MINUTE,
     problem: () => undefined,
     versionProblem: (op) => versionProblem(ownNodes(op) ?? [], op.values.version),
@@ -72,7 +72,7 @@ export function inCloud(pool: Pool, group: ControlPlaneGroup): ControlPlaneInfra
       if (alive.length !== 1) throw new Error(`the control plane begins on one machine, and there are ${alive.length}`);
       await noteMembers(op, pool, alive, signal);
     },
-    // What nodes of clouds do for the network, nodes of the control plane do, too.
+    // Control plane nodes need the network components of cloud nodes too.
     systemComponents: ({ provider }) => provider.systemComponents?.() ?? [],
     reconcileSize: (op, signal) => reconcileControlPlaneGroup(op, own, signal),
     mend: (op, isLast) => mendControlPlane(op, own, isLast),
@@ -84,15 +84,15 @@ export function inCloud(pool: Pool, group: ControlPlaneGroup): ControlPlaneInfra
   };
 }
 
-/** Rejects as soon as the state of the cluster is seen to be lost, or the cloud gives no machine; otherwise when it is aborted. */
+/** Rejects once the cluster's state is known to be lost, or the cloud gives no machine; else on abort. */
 async function untilHopeless(op: Operation, { pool, group }: CloudMachines, signal: AbortSignal): Promise<never> {
   const watch = new LossWatch();
   for (;;) {
-    // First of all: mostly the API server answers at once, and nothing need be asked.
+    // Usually the API server answers at once, so no request is needed.
     await sleep(LOOK_MS, signal);
     signal.throwIfAborted();
     const seen = await group.observe(op.context(), pool.name).catch((error: unknown) => {
-      // A cloud that does not tell is nothing against an API server that may answer.
+      // A cloud's failure does not prove that the API server will not answer.
       op.deps.log.warn(
         { err: error, shoot: op.shoot.metadata.name },
         'the machines of the control plane cannot be seen',

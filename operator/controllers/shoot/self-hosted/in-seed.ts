@@ -20,10 +20,10 @@ import {
 } from './self-hosted-size.ts';
 
 const MINUTE = 60_000;
-/** The image of such machines may still be made: kubeadm is built when everything else is there. */
+/** Time to build the image: kubeadm is built last. */
 const KUBEADM_BUILT_MS = 20 * MINUTE;
 
-/** Machines that are pods of the seed, numbered, each behind a Service, with its data on a volume that outlives it. */
+/** Control plane machines as numbered pods of the seed, each with a Service, and a volume that outlives it. */
 export function inSeed(pool: Pool, machines: ControlPlaneMachines): ControlPlaneInfrastructure {
   const own = { pool, machines };
   return {
@@ -66,7 +66,7 @@ export function inSeed(pool: Pool, machines: ControlPlaneMachines): ControlPlane
   };
 }
 
-/** Machines of the control plane, as the cache has them. */
+/** Cached control plane pods. */
 const podsOfControlPlane = ({ seed, shoot }: Operation): Pod[] =>
   seed.podsOf(keyOf(shoot)).filter(({ metadata }) => metadata.labels?.[LABELS.role] === ROLES.controlPlaneMachine);
 
@@ -75,17 +75,17 @@ const outdated = (op: Operation, { machines }: SeedMachines): string[] =>
     .filter((pod) => machines.isOutdated(op.context(), pod))
     .map(({ metadata }) => metadata.name);
 
-/** Addresses outlive machines: certificates and etcd's members carry them. */
+/** Reserves addresses, which outlive machines: certificates and etcd members contain them. */
 async function reserveAddresses(op: Operation, own: SeedMachines, signal: AbortSignal): Promise<void> {
   const { seed, values } = op;
   const isReplacing = outdated(op, own).length > 0 || isChangingKeys(op) || wantsAnotherKey(op);
   let members = isReplacing ? Math.max(values.replicas, FEWEST_TO_REPLACE) : values.replicas;
-  // An address once given stays: a machine on its way out still has it.
+  // Keep the address of a machine that is being removed.
   while (seed.services.get(`${values.namespace}/${controlPlaneMachineName(own.pool.name, members)}`)) members++;
   const ofMachines = Array.from({ length: members }, (_, ordinal) =>
     controlPlaneMachineService(values, own.pool.name, ordinal),
   );
-  // As long as there are several, none is to be asked that is not ready.
+  // With several members, route only to ready ones.
   const serving = isReplacing ? members : Math.max(values.replicas, podsOfControlPlane(op).length);
   const wanted = [...services({ ...values, replicas: serving }, 0), ...ofMachines];
   const made = await Promise.all(wanted.map((object) => seed.applier.apply(object, signal)));

@@ -10,74 +10,76 @@ type Times = Pick<Task, 'expectedMs' | 'timeoutMs'>;
 type Named = Times & Pick<Task, 'title'>;
 
 /**
- * Where the machines of a self-hosted control plane are: all that differs with it, for one graph (selfHostedTasks), one status and one
- * deletion. Every method does nothing where nothing is to be done.
+ * Infrastructure of self-hosted control plane machines: everything that differs by place, for one task graph
+ * (selfHostedTasks), status and deletion. Methods do nothing when done already.
  */
 export interface ControlPlaneInfrastructure {
   /** The machines that run the control plane. */
   readonly pool: Pool;
-  /** What people see of the tasks that are called otherwise here, or take another time. */
+  /** Titles and times of tasks that differ here. */
   readonly tasks: {
     readonly endpoint: Named & Pick<Task, 'id'>;
     readonly machines: Named;
     readonly serves: Times;
     readonly size: Times;
-    /** How long machines may take to be ready, milliseconds. */
+    /** Time for machines to become ready, milliseconds. */
     readonly readyMs: number;
-    /** How long another key of Secrets may take, for which all machines are replaced or made anew three times, milliseconds. */
+    /** Time for a key rotation, which replaces or recreates all machines three times, milliseconds. */
     readonly rotationMs: number;
   };
-  /** How the API server of the first machine is waited for. */
+  /** How to wait for the first machine's API server. */
   readonly apiServer: APIServerWait;
-  /** How long it may take until somebody looks again, milliseconds; absent: whoever lost a machine tells. */
+  /** Longest time until the next reconcile, milliseconds; absent: lost machines are reported by events. */
   readonly lookAgainMs?: number;
 
   /** Why the control plane cannot be here; undefined: it can. Pure. */
   problem(values: ControlPlane): string | undefined;
 
-  /** Why machines that run another Kubernetes version cannot come to that of the values; undefined: they can. Pure. */
+  /** Why machines with another Kubernetes version cannot be upgraded; undefined: they can. Pure. */
   versionProblem(op: Operation, running: string): string | undefined;
 
-  /** Whether machines are to come to another version still, as caches show them; yes where nobody has asked a cluster that has served. Pure. */
+  /**
+   * Whether machines have yet to be upgraded, by the caches; true if a cluster that served was not observed yet. Pure.
+   */
   isOutdated(op: Operation): boolean;
 
-  /** Makes where the API server is reached, which all else names: certificates and machines carry it. */
+  /** Creates the API server's endpoint, which certificates and machines contain. */
   makeEndpoint(op: Operation, signal: AbortSignal): Promise<void>;
 
-  /** Makes the machine that begins the cluster. From the note on none does. */
+  /** Creates the machine that initialises the cluster. Never again after noteBegun. */
   begin(op: Operation): Promise<void>;
 
-  /** Rejects as soon as it is seen that the control plane cannot come, or cannot come back; otherwise when it is aborted. */
+  /** Rejects once the control plane is known not to come (back); else on abort. */
   untilHopeless(op: Operation, signal: AbortSignal): Promise<never>;
 
-  /** Writes the note that the cluster has begun, and on which machines its state is. Called where there is none. */
+  /** Records that the cluster was initialised, and which machines hold its state. Called once. */
   noteBegun(op: Operation, signal: AbortSignal): Promise<void>;
 
-  /** Objects that nodes of the control plane need here, whether or not there are machines for workloads. */
+  /** Objects that control plane nodes need here, with or without worker machines. */
   systemComponents(op: Operation): KubeObject[];
 
-  /** Takes the control plane from the machines it has to those it should have, one safe step at a time. */
+  /** Changes the control plane's machines to the desired ones, one safe step at a time. */
   reconcileSize(op: Operation, signal: AbortSignal): Promise<void>;
 
   /**
-   * Changes back what others changed, if that is wanted: before the API server is asked for, which may be cut off by it, and once more when
-   * the machines are as many as they should be. Absent: nobody else can change anything.
-   * @param isLast what cannot be mended now is left
+   * Reverts drift if wanted: before the API server is needed, which drift may have cut off, and again once the machines
+   * are complete. Absent: no drift is possible.
+   * @param isLast give up what cannot be reverted now
    */
   mend?(op: Operation, isLast: boolean): Promise<void>;
 
-  /** The machines that should be ready, by the names of their nodes; where these are not known before, those that there are. Pure. */
+  /** Names of nodes that should be ready; the existing ones if names are not predictable. Pure. */
   names(nodes: readonly Node[], desired: number): string[];
 
-  /** Whether a machine is up, by the name of its node, which says so for a while after the machine has gone. */
+  /** Whether a machine is up, by node name: a Node stays Ready for a while after its machine is gone. */
   isUp(op: Operation): (name: string) => boolean;
 
-  /** What changes with `isUp`. */
+  /** Informers that `isUp` depends on. */
   informers(op: Operation): Informer<any>[];
 
-  /** Machines of the control plane, some seconds ago at most. */
+  /** Control plane machines, at most some seconds old. */
   list(op: Operation): Promise<Machine[]>;
 
-  /** Takes away what the provider's deleteAll leaves, in any half-built state. */
+  /** Deletes what the provider's deleteAll does not cover, in any half-built state. */
   delete(op: Operation): Promise<void>;
 }

@@ -4,10 +4,10 @@ import type { Operation } from '../operation.ts';
 import { inside } from '../tasks/apply-inside.ts';
 import type { ControlPlaneInfrastructure } from './infrastructure.ts';
 
-/** What kubeadm runs on each machine of a control plane, as static pods `<component>-<node>` in kube-system. */
+/** kubeadm's static pods on each control plane machine: `<component>-<node>` in kube-system. */
 const STATIC_PODS = ['etcd', COMPONENTS.apiServer, COMPONENTS.controllerManager, COMPONENTS.scheduler];
 
-/** What of the control plane is not there or not ready, in words. */
+/** Missing or unready parts of the control plane, as text. */
 export function notReady(op: Operation, infrastructure: Pick<ControlPlaneInfrastructure, 'isUp' | 'names'>): string[] {
   const nodes = inside(op).nodes.list();
   const pods = inside(op).pods.list();
@@ -19,7 +19,7 @@ export function notReady(op: Operation, infrastructure: Pick<ControlPlaneInfrast
   ];
 }
 
-/** What of a machine of a control plane is not there or not ready, in words. */
+/** Missing or unready parts of one control plane machine, as text. */
 export function wanting(
   name: string,
   isUp: (machine: string) => boolean,

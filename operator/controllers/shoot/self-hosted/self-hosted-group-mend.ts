@@ -7,9 +7,9 @@ import type { CloudMachines } from './self-hosted-group.ts';
 const PARTS = ['endpoint', 'machines'] as const;
 
 /**
- * Changes back what others changed of a control plane that has begun, if that is wanted. Nobody may add or end machines meanwhile. What the
- * cloud refuses is told, and keeps the cluster from nothing.
- * @param isLast what cannot be mended now is left
+ * Reverts drift of an initialised control plane if wanted. Must not run while machines are added or ended. A refusal of
+ * the cloud is reported and blocks nothing.
+ * @param isLast give up what cannot be reverted now
  */
 export async function mendControlPlane(op: Operation, { pool, group }: CloudMachines, isLast: boolean): Promise<void> {
   if (!op.mend || !noteIn(op)) return;

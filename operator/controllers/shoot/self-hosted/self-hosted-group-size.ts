@@ -19,38 +19,38 @@ import {
   withOutdated,
 } from './control-plane-group-seen.ts';
 
-/** How often it is looked whether there is anything to wait for still. */
+/** Polling interval. */
 export const LOOK_MS = 10_000;
 
 const LOST = 'too many control plane machines are lost: etcd has no majority, and the cluster cannot be recovered';
 
 type Etcd = Pick<EtcdClient, 'observe' | 'remove' | 'transferLeadership'>;
 
-/** What a control plane on machines of a cloud is brought to its size with. */
+/** Actions and observations for resizing a control plane on machines in a cloud. */
 interface GroupWork extends GroupWanted {
   now(): Date;
-  /** Asks the cloud. */
+  /** Observes the group in the cloud. */
   observe(): Promise<ControlPlaneGroupSeen>;
-  /** Of the control plane's pool, as they are now. */
+  /** Present nodes of the control plane's pool. */
   nodes(): Node[];
-  /** By the machines that were seen. */
+  /** etcd, through the observed machines. */
   etcd(seen: ControlPlaneGroupSeen): Promise<Etcd>;
-  /** The machines that etcd needs a majority of, by the names of their nodes, as they are written down. */
+  /** Recorded node names of the machines that etcd needs a majority of. */
   noted(): readonly string[];
   note(voters: readonly string[]): Promise<void>;
   /**
-   * Asks the cloud for so many, which are told how they join.
-   * @param there how many of these there are
-   * @param joined how many have joined
+   * Requests this number of machines, with join data.
+   * @param there existing ones among them
+   * @param joined number that has joined
    */
   tell(machines: number, there: number, joined: number): Promise<void>;
-  /** Has pods leave a machine, as long as they are waited for. */
+  /** Drains a machine within the drain timeout. */
   drain(machine: Machine): Promise<void>;
-  /** Lets pods in again on those of these that were to go, and stay after all. */
+  /** Uncordons drained machines that stay. */
   letIn(machines: readonly Machine[]): Promise<void>;
-  /** Told at each step what is seen and what follows from it. */
+  /** Called in each step with observation and plan. */
   follow(observed: ControlPlaneGroupObservation, plan: ControlPlaneGroupPlan): void;
-  /** Ends these machines, and asks for as many as are left. */
+  /** Ends these machines, and lowers the desired number. */
   end(machines: string[]): Promise<void>;
   removeNode(name: string): Promise<void>;
   say(reason: string, message: string): void;
@@ -58,14 +58,14 @@ interface GroupWork extends GroupWanted {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** A majority of machines that is lost cannot come back. Throws once that is sure. */
+/** Whether a majority looks lost; it cannot come back. Throws once that is certain. */
 export function looksLost(noted: readonly string[], seen: ControlPlaneGroupSeen, watch: LossWatch, now: Date): boolean {
   const looksSo = isLost(noted, seen);
   if (watch.isSure(looksSo, now)) throw configurationProblem(LOST, 'Delete the cluster and create it again.');
   return looksSo;
 }
 
-/** Takes one safe step after the other until all is as wanted; see planControlPlaneGroup. */
+/** Takes one safe step after the other until the group is as desired; see planControlPlaneGroup. */
 export async function bringGroupToSize(work: GroupWork, signal: AbortSignal): Promise<void> {
   const { desired } = work;
   const patience = new Patience();
@@ -84,7 +84,8 @@ export async function bringGroupToSize(work: GroupWork, signal: AbortSignal): Pr
       nodes: () => work.nodes(),
       etcd: () => etcd.observe(),
     });
-    // Whose certificates near their end is unknown while its etcd is not reached: another machine would be asked for, let go, and asked for.
+    // Remember outdated machines: while etcd is unreachable the expiry of certificates is unknown, and the plan would
+    // alternate.
     const observed = withOutdated(looked, outdated);
     outdated = observed.machines.filter((machine) => machine.outdated).map(({ name }) => name);
     const voters = votersIn(observed.members ?? []);
@@ -92,7 +93,7 @@ export async function bringGroupToSize(work: GroupWork, signal: AbortSignal): Pr
     const plan = planControlPlaneGroup({ ...observed, drained });
     work.follow(observed, plan);
     if (plan.blocked) throw new Error(`the control plane cannot be brought to ${desired} machines: ${plan.waitFor}`);
-    // From its first turn on: what held keys for the beginning goes.
+    // Also in the first round: it removes the template with the keys of the first machine.
     const there = observed.machines.filter(({ going }) => !going);
     const joined = there.filter((machine) => machine.joined).length;
     await work.tell(plan.action?.type === 'ask-for' ? plan.action.machines : seen.asked, there.length, joined);
@@ -113,7 +114,7 @@ async function act(
 ): Promise<void> {
   switch (action.type) {
     case 'ask-for':
-      // Asked for when it was told.
+      // `tell` requests the machines.
       return work.say('ControlPlaneResized', `the control plane gets ${action.machines} machines`);
     case 'end-machines':
       work.say('ControlPlaneResized', `the control plane goes on without ${action.names.join(', ')}`);

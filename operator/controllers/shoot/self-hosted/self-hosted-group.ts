@@ -20,10 +20,10 @@ import { bringGroupToSize } from './self-hosted-group-size.ts';
 import { letIn, makeWay, Replacement, replacedIn, wantedInCloud } from './self-hosted-replace.ts';
 import { JOINED_LABEL } from './self-hosted-status.ts';
 
-/** In the note: the machines that etcd needs a majority of, by the names of their nodes. */
+/** Key in the note: node names of the machines that etcd needs a majority of. */
 const MEMBERS_NOTED = 'members';
 
-/** The machines of a control plane in a cloud, and who makes them. */
+/** Control plane machines in a cloud with their provider. */
 export interface CloudMachines {
   readonly pool: Pool;
   readonly group: ControlPlaneGroup;
@@ -32,7 +32,7 @@ export interface CloudMachines {
 export const membersNoted = (op: Operation): string[] =>
   ((noteIn(op)?.data ?? {}) as Record<string, string>)[MEMBERS_NOTED]?.split(',').filter(Boolean) ?? [];
 
-/** Notes that the cluster has begun, and on which machines its state is. */
+/** Records that the cluster was initialised, and which machines hold its state. */
 export async function noteMembers(
   op: Operation,
   pool: Pool,
@@ -42,16 +42,16 @@ export async function noteMembers(
   await writeNote(op, pool, { [MEMBERS_NOTED]: members.join(',') }, signal);
 }
 
-/** What kubeadm is given on the machine that begins the cluster. */
+/** kubeadm documents for the machine that initialises the cluster. */
 export const initDocuments = (op: Operation): string => kubeadmYAML(...kubeadmInit(op.values, op.pki, 'cloud'));
 
 const nodesOf = (op: Operation, pool: Pool): Node[] => ofPool(inside(op).nodes.list(), pool);
 
-/** The nodes of these that are machines of the pool. Pure. */
+/** Nodes of the pool. Pure. */
 export const ofPool = (nodes: readonly Node[], pool: Pool): Node[] =>
   nodes.filter(({ metadata }) => metadata.labels?.[LABELS.pool] === pool.name);
 
-/** Takes the control plane from the machines it has to those it should have, one safe step at a time; see planControlPlaneGroup. */
+/** Changes the control plane's machines to the desired ones, one safe step at a time; see planControlPlaneGroup. */
 export async function reconcileControlPlaneGroup(
   op: Operation,
   own: CloudMachines,
@@ -91,7 +91,10 @@ export async function reconcileControlPlaneGroup(
   }
 }
 
-/** Gives new machines what they join with: a token, what the cluster is, and the authorities' keys in a Secret of it, as kubeadm does. */
+/**
+ * Prepares joining of new machines: a token, the cluster's configuration, and the CA keys in a Secret of the cluster,
+ * as kubeadm does.
+ */
 export class MachineJoin {
   readonly #op: Operation;
   readonly #own: CloudMachines;
@@ -105,22 +108,22 @@ export class MachineJoin {
   }
 
   /**
-   * @param there how many of the machines asked for there are
-   * @param joined how many of these have joined
+   * @param there existing machines among the requested ones
+   * @param joined number that has joined
    */
   async prepare(machines: number, there: number, joined: number): Promise<void> {
     const op = this.#op;
     const { pool, group } = this.#own;
     const context = op.context();
-    // One that is to be made needs a fresh token, though the node of one that has just gone is Ready for a while. One that is there was told
-    // its token, and by another one could not read the keys any more.
+    // A machine to be made needs a fresh token, although the node of one that has just ended stays Ready for a while.
+    // An existing machine already has its token, and could not read the keys with another.
     const tokensFor = there < machines ? nodesOf(op, pool).length + 1 : 0;
     const discovery = await context.bootstrapKubeconfig(pool.name, tokensFor);
     const token = tokenOf(op.seed.secrets.get(`${op.values.namespace}/${TOKENS_SECRET}`), pool.name);
     if (!token) throw new Error(`pool ${pool.name} has no token to join with`);
     const key = certificateKeyFor(op.pki, token.text);
     if (joined < machines && this.#prepared !== key) {
-      // Of another version than before: kubeadm runs on the new machine what it finds written there.
+      // After an upgrade: kubeadm on the new machine uses the stored configuration.
       const config = kubeadmConfig(op.values, op.pki, 'cloud');
       await inside(op).applyAll([config, ...joinObjects(op.pki, key)], this.#signal);
       this.#prepared = key;
@@ -132,7 +135,7 @@ export class MachineJoin {
     await group.reconcile(context, { ...pool, count: machines }, bootstrap);
   }
 
-  /** All have joined: nobody needs the authorities' keys any more. */
+  /** Deletes the CA keys from the cluster once all machines joined. */
   async removeKeys(): Promise<void> {
     const { client } = inside(this.#op);
     const name = KUBEADM_CERTS;
@@ -140,7 +143,7 @@ export class MachineJoin {
   }
 }
 
-/** The way to etcd, which leads through the machines that have joined: opened anew when these are others. */
+/** Connection to etcd through the joined machines: reopened when these change. */
 class StackedEtcdConnection {
   readonly #op: Operation;
   readonly #pool: Pool;

@@ -10,7 +10,7 @@ import { inside } from '../tasks/apply-inside.ts';
 import { ofOtherVersion } from './control-plane-group-seen.ts';
 import { isChangingKeys } from './encryption.ts';
 
-/** Has pods leave a machine of the control plane, as long as they are waited for. */
+/** Drains a control plane machine within the drain timeout. */
 export async function drainOf(
   op: Operation,
   machines: readonly Machine[],
@@ -22,8 +22,8 @@ export async function drainOf(
 }
 
 /**
- * Has pods leave a machine of a cloud that goes for good, since another one takes its place.
- * @param wanted what that one has, in words
+ * Drains a machine in a cloud that another one replaces.
+ * @param wanted the replacement, as text
  */
 export async function makeWay(op: Operation, machine: Machine, wanted: string, signal: AbortSignal): Promise<void> {
   op.deps.recordEvent(
@@ -36,7 +36,7 @@ export async function makeWay(op: Operation, machine: Machine, wanted: string, s
   op.state.draining.delete(machine.nodeName);
 }
 
-/** Lets pods in again on machines that were drained to be made anew, and are. */
+/** Uncordons machines that were drained and are recreated. */
 export async function letIn(op: Operation, machines: readonly Machine[], nodes: readonly Node[]): Promise<void> {
   for (const { nodeName, outdated, phase } of machines) {
     if (outdated || phase === 'Terminating') continue;
@@ -47,16 +47,16 @@ export async function letIn(op: Operation, machines: readonly Machine[], nodes: 
   }
 }
 
-/** How far the replacement of machines is. */
+/** Progress of a replacement. */
 interface Replaced {
-  /** Machines that are still to be replaced, by their names. */
+  /** Names of machines yet to be replaced. */
   outdated: readonly string[];
-  /** How many there are, or are to be for now. */
+  /** Present or requested number. */
   asked: number;
   desired: number;
 }
 
-/** What a Replacement tells of machines of a cloud; those that are ending have been replaced. Pure. */
+/** Progress of a replacement in a cloud; ending machines count as replaced. Pure. */
 export function replacedIn({
   desired,
   machines,
@@ -66,14 +66,14 @@ export function replacedIn({
   return { outdated, asked: there.length, desired };
 }
 
-/** Tells, as long as machines of a control plane are made anew one after the other, how many are and what is waited for. */
+/** Reports the sequential replacement of control plane machines: how many are done, and what is awaited. */
 export class Replacement {
   readonly #op: Operation;
   readonly #wanted: string;
-  /** Whether any machine was outdated yet. */
+  /** Whether any machine was outdated so far. */
   #hasBegun = false;
 
-  /** @param wanted what machines get, in words */
+  /** @param wanted what machines get, as text */
   constructor(op: Operation, wanted: string) {
     this.#op = op;
     this.#wanted = wanted;
@@ -96,17 +96,17 @@ export class Replacement {
   }
 }
 
-/** What a machine gets when it is made anew, in words. */
+/** What a recreated machine gets, as text. */
 export const wantedOfMachines = (op: Operation): string =>
   `Kubernetes ${op.values.version}${isChangingKeys(op) ? ' and the present keys of Secrets' : ''}`;
 
-/** The same of machines of a cloud, where others take their places. @param nodes theirs, before any is replaced */
+/** What replacements in a cloud get, as text. @param nodes before the first replacement */
 export function wantedInCloud(op: Operation, nodes: readonly Node[]): string {
   if (ofOtherVersion(nodes, op.values.version).length > 0) return wantedOfMachines(op);
   return isChangingKeys(op) ? 'the present keys of Secrets' : 'certificates that do not end soon';
 }
 
-/** What people read of it in condition Rolling. */
+/** Text of condition Rolling. */
 function replacementLine(wanted: string, { outdated, asked, desired }: Replaced, waitFor: string | undefined): string {
   const more = asked > desired ? `, ${asked - desired} of them only meanwhile` : '';
   return [

@@ -20,18 +20,18 @@ import { noteIn, writeNote } from './self-hosted.ts';
 import { drainOf, letIn, Replacement, wantedOfMachines } from './self-hosted-replace.ts';
 import { JOINED_LABEL } from './self-hosted-status.ts';
 
-/** How often members are asked again while one of them joins or leaves; etcd has no watch for its members. */
+/** Polling interval while a member joins or leaves; etcd has no watch for members. */
 const POLL_MS = 500;
-/** How often it is looked whether there is anything to wait for still; a volume is made anew some time after its machine. */
+/** Polling interval while waiting; a volume is recreated some time after its machine. */
 const LOOK_MS = 3000;
 
-/** The machines of a control plane in the seed, and who makes them. */
+/** Control plane machines in the seed with their provider. */
 export interface SeedMachines {
   readonly pool: Pool;
   readonly machines: ControlPlaneMachines;
 }
 
-/** Makes as many machines be as there are; the first one if there is none. `asked`: another number. */
+/** Applies the present number of machines; the first one if there is none. `asked`: another number. */
 export async function applyControlPlaneMachines(op: Operation, own: SeedMachines, asked?: number): Promise<void> {
   const { pki, values } = op;
   const { machines, pool } = own;
@@ -40,7 +40,7 @@ export async function applyControlPlaneMachines(op: Operation, own: SeedMachines
   const note = noteIn(op);
   if (isLost(seen, note)) throw volumeLost();
   const noted = ordinalsNoted(note);
-  // A set of machines that somebody took away comes back with as many as there were: fewer would have no majority.
+  // A deleted StatefulSet comes back with its former number: fewer would have no majority.
   const count = asked ?? (seen.asked || Math.max(0, ...noted) + 1);
   await machines.reconcile(
     context,
@@ -62,12 +62,12 @@ const volumeLost = () =>
     'Delete the cluster and create it again.',
   );
 
-/** Whether the one volume that had the cluster's state has been replaced by an empty one. */
+/** Whether the only volume with the cluster's state was replaced by an empty one. */
 function isLost({ asked, volumes }: ControlPlaneMachinesSeen, note: KubeObject | undefined): boolean {
   return asked === 1 && lostVolumes(volumes, note).includes(0);
 }
 
-/** Rejects as soon as the state of the cluster is seen to be lost; otherwise when it is aborted. To be run while something is waited for. */
+/** Rejects once the cluster's state is known to be lost; else on abort. Runs beside other waits. */
 export async function untilLost(op: Operation, { machines, pool }: SeedMachines, signal: AbortSignal): Promise<never> {
   for (;;) {
     if (isLost(await machines.observe(op.context(), pool.name), noteIn(op))) throw volumeLost();
@@ -76,7 +76,7 @@ export async function untilLost(op: Operation, { machines, pool }: SeedMachines,
   }
 }
 
-/** Whose volume is not the one that was noted. */
+/** Ordinals whose volume differs from the recorded one. */
 function lostVolumes(volumes: ControlPlaneMachinesSeen['volumes'], note: KubeObject | undefined): number[] {
   const noted = (note?.data ?? {}) as Record<string, string>;
   return volumes
@@ -84,7 +84,7 @@ function lostVolumes(volumes: ControlPlaneMachinesSeen['volumes'], note: KubeObj
     .map(({ ordinal }) => ordinal);
 }
 
-/** Notes that the cluster has begun, and on which volume its state is. */
+/** Records that the cluster was initialised, and which volume holds its state. */
 export async function noteFirstVolume(op: Operation, own: SeedMachines, signal: AbortSignal): Promise<void> {
   const { volumes } = await own.machines.observe(op.context(), own.pool.name);
   if (!hasAllVolumes(volumes, 1)) throw new Error('the first machine of the control plane has no volume');
@@ -98,18 +98,18 @@ async function noteVolumes(
   signal: AbortSignal,
 ): Promise<void> {
   const noted = Object.fromEntries(volumes.map(({ ordinal, uid }) => [noteOf(ordinal), uid]));
-  // Machines are told of it at once: one that comes back without its data must not join before it was let go of.
+  // Tell machines at once: one that lost its data must not rejoin before its member was removed.
   if (await writeNote(op, own.pool, noted, signal)) await applyControlPlaneMachines(op, own);
 }
 
-/** Whose volumes are noted. */
+/** Ordinals with recorded volumes. */
 const ordinalsNoted = (note: KubeObject | undefined): number[] =>
   Object.keys(note?.data ?? {})
     .flatMap((key) => /^volume-(\d+)$/.exec(key)?.[1] ?? [])
     .map(Number)
     .sort((a, b) => a - b);
 
-/** Whether each of so many machines has a volume: one that is about to get a new one has none for a moment. */
+/** Whether each machine has a volume: during a replacement one is missing. */
 const hasAllVolumes = (volumes: ControlPlaneMachinesSeen['volumes'], machines: number): boolean =>
   Array.from({ length: machines }, (_, ordinal) => ordinal).every((ordinal) =>
     volumes.some((volume) => volume.ordinal === ordinal),
@@ -117,10 +117,10 @@ const hasAllVolumes = (volumes: ControlPlaneMachinesSeen['volumes'], machines: n
 
 const noteOf = (ordinal: number): string => `volume-${ordinal}`;
 
-/** Takes the control plane from the machines it has to those it should have, one safe step at a time; see planControlPlaneSize. */
+/** Changes the control plane's machines to the desired ones, one safe step at a time; see planControlPlaneSize. */
 export async function reconcileControlPlaneSize(op: Operation, own: SeedMachines, signal: AbortSignal): Promise<void> {
   const { values } = op;
-  // Those that stand in for a single machine stay until its last key has come: the next one would need them again.
+  // Stand-ins for a single machine stay until the rotation's last step, which needs them again.
   const desired = isChangingKeys(op) ? Math.max(values.replicas, FEWEST_TO_REPLACE) : values.replicas;
   const { machines, pool } = own;
   const podName = (ordinal: number) => controlPlaneMachineName(pool.name, ordinal);
@@ -131,7 +131,7 @@ export async function reconcileControlPlaneSize(op: Operation, own: SeedMachines
     for (;;) {
       signal.throwIfAborted();
       const [seen, members] = await Promise.all([machines.observe(op.context(), pool.name), client.observe()]);
-      // Its etcd would be waited for until the task is over.
+      // Its etcd would be awaited until the task's timeout.
       if (isLost(seen, noteIn(op))) throw volumeLost();
       const nodes = inside(op).nodes.list();
       await removeNodesOfMachinesThatLeft(op, pool, seen, nodes);
@@ -163,7 +163,7 @@ export async function reconcileControlPlaneSize(op: Operation, own: SeedMachines
       if (!plan.action && !plan.waitFor) return;
       if (plan.action) await act(op, own, client, plan.action, seen, signal);
       if (plan.action?.type === 'drain') drained.add(plan.action.ordinal);
-      // Also after an action: what it has changed takes a moment to be seen.
+      // Wait after an action too: its effect takes a moment to show.
       await sleep(POLL_MS, signal);
     }
   } finally {
@@ -229,7 +229,7 @@ async function act(
   }
 }
 
-/** Without a cloud nobody else does it. */
+/** Deletes Nodes of removed machines: without a cloud nobody else does. */
 async function removeNodesOfMachinesThatLeft(
   op: Operation,
   pool: Pool,
@@ -246,7 +246,7 @@ async function removeNodesOfMachinesThatLeft(
   }
 }
 
-/** Which machines these are, by their names. */
+/** Ordinals of these machines. */
 const ordinalsNamed = (op: Operation, pool: Pool, named: readonly { name: string }[]): number[] =>
   op.values.addresses.etcd
     .map((_, ordinal) => ordinal)

@@ -10,10 +10,10 @@ import { runningStatus } from '../status/running-status.ts';
 import type { ControlPlaneInfrastructure } from './infrastructure.ts';
 import { wanting } from './not-ready.ts';
 
-/** kubeadm's last mark on a machine that has become part of the control plane. */
+/** kubeadm's final label on a joined control plane node. */
 export const JOINED_LABEL = 'node-role.kubernetes.io/control-plane';
 
-/** status of a Shoot whose control plane is on machines of its own, as the caches show it. */
+/** Status of a Shoot with a self-hosted control plane, from the caches. */
 export async function selfHostedStatus(
   op: Operation,
   infrastructure: ControlPlaneInfrastructure,
@@ -29,16 +29,16 @@ export async function selfHostedStatus(
   return tenantSteps.measure(step, () => statusOnMachines(seen, now, counted));
 }
 
-/** What is seen of a shoot whose control plane is on machines of its own, for its status. */
+/** Observed state of a shoot with a self-hosted control plane. */
 interface SelfHostedFacts extends RunningFacts {
-  /** See ControlPlaneInfrastructure, which says both. */
+  /** See ControlPlaneInfrastructure for both. */
   readonly isUp: (machine: string) => boolean;
   readonly names: readonly string[];
 }
 
 /**
- * status of a Shoot whose control plane is on machines of its own, pure. What its nodes have is not counted as room for workloads.
- * @param counted what there is for workloads; absent: it is counted here
+ * Status of a Shoot with a self-hosted control plane. Pure. Control plane nodes are not counted as room for workloads.
+ * @param counted resources for workloads; absent: counted here
  */
 export function statusOnMachines(facts: SelfHostedFacts, now: Date, counted = countedIn(facts)): ShootStatus {
   const { inside, isUp, names, shoot } = facts;
@@ -57,7 +57,7 @@ export function statusOnMachines(facts: SelfHostedFacts, now: Date, counted = co
   return runningStatus(facts, { healthy, desired, ready, ...counted }, now);
 }
 
-/** Nodes for workloads, with the pods there; undefined: nothing is known about nodes. */
+/** Worker nodes with their pods; undefined: unknown. */
 function roomOf({ inside, shoot }: SelfHostedFacts): { nodes: readonly Node[]; pods: readonly Pod[] } | undefined {
   if (!inside) return undefined;
   const pool = controlPlaneWorker(shoot.spec)?.name ?? '';

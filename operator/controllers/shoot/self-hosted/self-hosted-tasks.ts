@@ -21,12 +21,12 @@ import type { ControlPlaneInfrastructure } from './infrastructure.ts';
 import { notReady } from './not-ready.ts';
 import { noteIn } from './self-hosted.ts';
 
-/** Certificates of machines may near their end where nothing else changes. */
+/** Interval for checking machines' certificates without other changes. */
 const LOOK_AGAIN_MS = 24 * 3600_000;
 
 /**
- * The task graph for create and reconcile of a shoot whose control plane is on machines of its own, wherever these are. The first machine
- * begins the cluster by `kubeadm init`; the others join it one by one. Every task does nothing where nothing is to be done.
+ * Task graph of create and reconcile for a self-hosted control plane, in any place. The first machine runs `kubeadm
+ * init`, others join one by one. Tasks do nothing when done already.
  */
 export function selfHostedTasks(op: Operation, infrastructure: ControlPlaneInfrastructure): Task[] {
   const { tasks } = infrastructure;
@@ -41,7 +41,7 @@ export function selfHostedTasks(op: Operation, infrastructure: ControlPlaneInfra
       run: async (signal) => {
         const parameters = { ...pkiParameters(op.values), ...certificatesOfAddons(op), selfHosted: true };
         await issueCertificates(op, parameters, signal, (pki) => withSecretsKey(op, pki));
-        // A request that is refused stays: a condition says why as long as it does.
+        // A refused request stays: a condition gives the reason meanwhile.
         if (wantsAnotherKey(op)) await takeRequest(op, signal);
       },
     },
@@ -63,8 +63,8 @@ export function selfHostedTasks(op: Operation, infrastructure: ControlPlaneInfra
       title: 'Writing down that the cluster was initialised',
       after: ['api-server-serves'],
       expectedMs: 30,
-      // Written before anybody is given a way in, and never taken back: from here on there may be something that must not be lost, and no
-      // machine without data may begin the cluster anew.
+      // Recorded before anybody gets access, and never removed: from here on there may be data, and no machine without
+      // data may initialise the cluster again.
       run: async (signal) => {
         if (!noteIn(op)) await infrastructure.noteBegun(op, signal);
       },
@@ -114,9 +114,9 @@ async function untilReady(
   });
 }
 
-/** API servers that are static pods of machines: a machine that has other keys is made anew, as for another version. */
+/** Encryption of API servers on machines: machines are recreated for new keys, as for an upgrade. */
 const serversOnMachines = (op: Operation, infrastructure: ControlPlaneInfrastructure): EncryptingServers => ({
-  // Whoever takes snapshots of such an etcd keeps the keys of their time.
+  // Backups of such an etcd include its keys.
   keptMs: () => 0,
   timeoutMs: infrastructure.tasks.rotationMs,
   untilAllHave: async (signal) => {
@@ -145,7 +145,7 @@ async function reconcileSize(
 ): Promise<void> {
   const { deps, mend, state, values } = op;
   const lookedAt = state.machinesSettled;
-  // Which keys machines of a cloud have, only the cloud can tell.
+  // Only the cloud knows which keys its machines have.
   const isSettled =
     lookedAt !== undefined &&
     +deps.now() - +lookedAt < LOOK_AGAIN_MS &&
@@ -153,19 +153,19 @@ async function reconcileSize(
     !isChangingKeys(op) &&
     !infrastructure.isOutdated(op) &&
     notReady(op, infrastructure).length === 0;
-  // Who mends wants to know of machines that are too many, too.
+  // Repair also has to find surplus machines.
   if (mend || !isSettled) {
-    // Broken off, it leaves machines that are too many.
+    // An interruption leaves surplus machines.
     state.etcdSettled = undefined;
     await infrastructure.reconcileSize(op, signal);
-    // While keys change there may be machines that only stand in for others, and leave when that is over.
+    // During a rotation there may be stand-in machines, which leave at its end.
     state.etcdSettled = isChangingKeys(op) ? undefined : values.replicas;
     state.machinesSettled = deps.now();
   }
   await infrastructure.mend?.(op, true);
 }
 
-/** A control plane that cannot come, or cannot come back, is not waited for. */
+/** Connects, or fails as soon as the control plane is known not to come. */
 async function connectUnlessHopeless(
   op: Operation,
   infrastructure: ControlPlaneInfrastructure,
@@ -174,7 +174,7 @@ async function connectUnlessHopeless(
   const over = new AbortController();
   const either = AbortSignal.any([signal, over.signal]);
   const hopeless = infrastructure.untilHopeless(op, either);
-  // Nobody listens any more once the other has come first.
+  // Its result is unused once the connection succeeded.
   hopeless.catch(() => {});
   const connected = connect(op, either, infrastructure.apiServer);
   connected.catch(() => {});

@@ -7,17 +7,17 @@ import type { ControlPlaneInfrastructure } from './infrastructure.ts';
 
 const SIZES = [1, 3, 5];
 
-/** ConfigMap in the shoot's namespace in the seed: is there once the API server has served, for ever. */
+/** ConfigMap in the shoot's namespace of the seed: exists for ever once the API server has served. */
 const INITIALISED = 'control-plane-initialised';
-/** Its key with the name of the pool that the control plane is on. */
+/** Key with the name of the control plane's pool. */
 const POOL_NOTED = 'pool';
 
 export const noteIn = ({ seed, values }: Pick<Operation, 'seed' | 'values'>): KubeObject | undefined =>
   seed.configMaps.get(`${values.namespace}/${INITIALISED}`);
 
 /**
- * Notes that the cluster has begun. Resolves to whether that said anything new.
- * @param more what is noted besides the pool: on which machines the state of the cluster is
+ * Records that the cluster was initialised. Resolves with whether that was new.
+ * @param more further data: which machines hold the cluster's state
  */
 export async function writeNote(
   { seed, values }: Operation,
@@ -36,11 +36,11 @@ export async function writeNote(
   return changed;
 }
 
-/** Whether a provider makes machines for control planes, wherever these are. */
+/** Whether a provider makes control plane machines, in any place. */
 export const makesControlPlanes = (provider: Provider): boolean =>
   provider.controlPlaneMachines !== undefined || provider.controlPlaneGroup !== undefined;
 
-/** Why the control plane cannot be on the machines that the shoot asks for; undefined: it can. */
+/** Why the control plane cannot run on the requested machines; undefined: it can. */
 export function selfHostedProblem(
   op: Operation,
   infrastructure: Pick<ControlPlaneInfrastructure, 'problem' | 'versionProblem'>,
@@ -66,5 +66,5 @@ export function selfHostedProblem(
   return running === undefined || running === values.version ? undefined : infrastructure.versionProblem(op, running);
 }
 
-/** Why an API server on machines has no name. */
+/** Why an API server on machines has no DNS name. */
 export const NO_NAMES = 'an API server on machines cannot have a name in DNS yet: remove spec.dns, or use mode Hosted';

@@ -7,7 +7,7 @@ import { type Said, say } from '../../conditions.ts';
 import { codesOfRefusal } from '../../problematic-webhook.ts';
 import type { RunningFacts } from './facts.ts';
 
-/** How many pods of the cluster with that label `k8s-app` are Ready, and stay. */
+/** Number of Ready, non-terminating pods with that label `k8s-app`. */
 export const readyPodsOf = (app: string, pods: readonly Pod[]): number =>
   pods.filter(
     (pod) =>
@@ -17,7 +17,7 @@ export const readyPodsOf = (app: string, pods: readonly Pod[]): number =>
       !pod.metadata.deletionTimestamp,
   ).length;
 
-/** Condition AddonsReady; undefined: none is asked for. Pure. @param desired nodes that are asked for */
+/** Condition AddonsReady; undefined: no addons. Pure. @param desired desired nodes */
 export function addonsCondition(
   facts: Pick<RunningFacts, 'shoot' | 'inside' | 'nothingRuns' | 'metricsServer'>,
   desired: number,

@@ -6,7 +6,10 @@ import { type Said, say } from '../../conditions.ts';
 import type { Operation } from '../operation.ts';
 import { asksFor, ROTATE } from '../operation-request.ts';
 
-/** Condition EncryptionKeyRotating; undefined: no other key comes in, and nobody waits for one. Pure. @param shoot as it is now */
+/**
+ * Condition EncryptionKeyRotating; undefined: no rotation is running or requested. Pure. @param shoot the present
+ * object
+ */
 export function encryptionCondition(op: Operation, shoot: Operation['shoot']): Said<'Shoot'> | undefined {
   const problem = asksFor(shoot, ROTATE) ? op.strategy.rotationProblem(op) : undefined;
   if (problem) {

@@ -15,61 +15,61 @@ import { type BlockedPart, type MetricsServerState, refusedOf } from '../state.t
 import { encryptionCondition } from './encryption-condition.ts';
 import { toldOperation } from './told-operation.ts';
 
-/** What is known of every shoot, whatever stands behind it. */
+/** Facts about any shoot. */
 export interface CommonFacts {
   readonly shoot: Shoot;
   readonly technicalID: string;
   readonly seedName: string | undefined;
   readonly version: string | undefined;
-  /** Ranges in use. */
+  /** Address ranges in use. */
   readonly networks?: { readonly pods: string; readonly services: string };
   readonly endpoint: string | undefined;
-  /** URLs by names that lead to the endpoint, by whose domain they are in. */
+  /** URLs by DNS name of the endpoint, with the domain's owner. */
   readonly named?: readonly { name: string; url: string }[];
   readonly pools: readonly Pool[];
   readonly madeOf?: MadeOf;
   readonly operation: LastOperation | undefined;
   readonly errors: readonly LastError[];
-  /** Which of its keys were lost, and what to do; absent: none were. */
+  /** Lost keys with advice; absent: none. */
   readonly keysLost?: string | undefined;
   readonly observedGeneration: number | undefined;
 }
 
-/** What is seen of a shoot whose control plane runs somewhere. */
+/** Facts about a shoot with a running control plane. */
 export interface RunningFacts extends CommonFacts {
-  /** Whether the admin's kubeconfig was seen to work and the API server is still in touch; undefined: nobody has asked it yet. */
+  /** Whether the admin's kubeconfig works and the API server answers; undefined: not probed yet. */
   readonly usable: { ok: boolean; message: string } | undefined;
-  /** Absent while there is no connection to the API server: then nothing is known about nodes. */
+  /** Absent without a connection to the API server: then nodes are unknown. */
   readonly inside: { nodes: readonly Node[]; pods: readonly Pod[]; machines: readonly Machine[] } | undefined;
-  /** Whether API servers reach the cluster through a tunnel; absent: directly. */
+  /** Whether API servers use a tunnel; absent: no. */
   readonly tunnel?: boolean | undefined;
-  /** Whether nothing of the cluster can be reached, since its nodes run no pods; absent: no. */
+  /** Whether the cluster's nodes run no pods (simulated); absent: no. */
   readonly nothingRuns?: boolean | undefined;
-  /** What of the system components an admission policy of the cluster refused; absent: nothing. */
+  /** System components that the cluster's admission policy refused; absent: none. */
   readonly systemRefused?: string | undefined;
-  /** What the API server says of webhooks that are in the way of a part; absent: nothing. */
+  /** The API server's texts about webhooks that block a part; absent: none. */
   readonly blocked?: ReadonlyMap<BlockedPart, string>;
-  /** What was done and seen of metrics-server; absent: nothing. */
+  /** State of metrics-server; absent: none. */
   readonly metricsServer?: MetricsServerState;
   /** Pods in the seed that cannot start. */
   readonly problems?: readonly PodProblem[];
-  /** One line for each drain that goes on. */
+  /** One line per drain. */
   readonly draining: readonly string[];
-  /** One line for each machine whose node is unwell, with what is done about it. */
+  /** One line per machine with an unhealthy node, with its repair. */
   readonly repairing?: readonly string[];
-  /** How far it is with machines of the control plane that are made anew; absent: none is. */
+  /** Progress of replacing control plane machines; absent: none. */
   readonly replacing?: string | undefined;
-  /** What became of the names of the API server. */
+  /** Results for DNS names of the API server. */
   readonly records?: readonly DNSOutcome[];
-  /** Condition Drifted; absent: nobody has looked yet, or there is nothing to be looked at. */
+  /** Condition Drifted; absent: not checked yet, or not applicable. */
   readonly drift?: Said<'Shoot'> | undefined;
-  /** Condition of another key for Secrets; absent: none comes in. */
+  /** Condition of a key rotation; absent: none. */
   readonly encryption?: Said<'Shoot'> | undefined;
-  /** Condition of its backups; absent: it has none. */
+  /** Condition of backups; absent: none. */
   readonly backup?: Said<'Shoot'> | undefined;
 }
 
-/** What an operation knows of its shoot; `shoot` as it is now. */
+/** Facts of an operation about its shoot; `shoot`: the present object. */
 export const commonFacts = (op: Operation, shoot: Shoot, endpoint: string | undefined): CommonFacts => ({
   shoot,
   technicalID: op.values.namespace,
@@ -85,7 +85,7 @@ export const commonFacts = (op: Operation, shoot: Shoot, endpoint: string | unde
   observedGeneration: op.state.settledGeneration ?? shoot.status?.observedGeneration,
 });
 
-/** A status is looked at some twenty times until a cluster is Ready: it asks no API server of what caches have. */
+/** From caches only: a status is computed some twenty times until a cluster is Ready. */
 async function insideFacts(
   op: Operation,
   connection: Pick<ClusterConnection, 'nodes' | 'pods'>,
@@ -96,11 +96,11 @@ async function insideFacts(
   return { nodes, pods: connection.pods.list(), machines };
 }
 
-/** What an operation knows of a shoot whose control plane runs somewhere; `shoot` as it is now. */
+/** Facts of an operation about a shoot with a running control plane; `shoot`: the present object. */
 export async function runningFacts(op: Operation, shoot: Shoot): Promise<RunningFacts> {
   const { state, values } = op;
   const { connection } = state;
-  // A machine that never started is no news to who deletes its cluster.
+  // Machines that never started do not matter in a deletion.
   const isNews = ({ machine }: PodProblem) => !(machine && shoot.metadata.deletionTimestamp);
   const podsInSeed = op.seed.podsOf(keyOf(shoot));
   const problems = podProblems(podsInSeed).filter(isNews);

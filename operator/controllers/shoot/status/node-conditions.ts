@@ -6,10 +6,10 @@ import { startupTaintsLine } from '../../startup-taints.ts';
 import { because } from '../tasks/blocked-inside.ts';
 import type { RunningFacts } from './facts.ts';
 
-/** Reason of condition EveryNodeReady while there are Nodes whose machines have gone: the next reconcile takes them away. */
+/** Reason of EveryNodeReady while Nodes without machines exist, which the next reconcile deletes. */
 export const NODES_LEAVING = 'NodesLeaving';
 
-/** Condition EveryNodeReady. @param rolling whether machines are being replaced, of which some come before others go */
+/** Condition EveryNodeReady. @param rolling whether a roll is in progress, during which surplus machines exist */
 export function nodesCondition(
   facts: Pick<RunningFacts, 'usable' | 'pools' | 'blocked'> & {
     inside: Pick<NonNullable<RunningFacts['inside']>, 'nodes'> | undefined;
@@ -20,7 +20,7 @@ export function nodesCondition(
   rolling = false,
 ) {
   if (!facts.inside) {
-    // Without a connection to the API server the last word stands, as Unknown: a seed's hiccup is no failure of nodes.
+    // Without a connection, the last known text stays as Unknown: an interruption of the seed is no failure of nodes.
     return desired === 0
       ? say('EveryNodeReady', true, 'NoNodes', 'the spec asks for no nodes')
       : say(
@@ -47,13 +47,13 @@ export function nodesCondition(
   );
 }
 
-/** Condition Draining; undefined: no node is drained. @param lines one for each node */
+/** Condition Draining; undefined: no drain. @param lines one per node */
 export function drainingCondition(lines: readonly string[]) {
   const message = lines.join('; ');
   return lines.length > 0 ? say('Draining', true, 'ScaleIn', message, codesOfRefusal(message)) : undefined;
 }
 
-/** Condition SystemComponentsHealthy. @param desired nodes that are asked for */
+/** Condition SystemComponentsHealthy. @param desired desired nodes */
 export function systemCondition(facts: RunningFacts, desired: number) {
   if (desired === 0) return say('SystemComponentsHealthy', true, 'NoNodes', 'without nodes no system components run');
   if (!facts.inside)
@@ -75,7 +75,7 @@ export function systemCondition(facts: RunningFacts, desired: number) {
   const podsOf = (app: string) =>
     pods.filter((pod) => pod.metadata.labels?.['k8s-app'] === app && !pod.metadata.deletionTimestamp);
   const there = new Set(facts.inside.nodes.map(({ metadata }) => metadata.name));
-  // Where a webhook keeps pods from being deleted, those of nodes that have gone stay as they were last seen.
+  // Pods of deleted nodes do not count: if a webhook blocks their deletion they stay Ready.
   const isReady = (pod: Pod) =>
     conditionIsTrue(pod, 'Ready') && (pod.spec?.nodeName === undefined || there.has(pod.spec.nodeName));
   const dns = podsOf('kube-dns');

@@ -13,19 +13,19 @@ import type { RunningFacts } from './facts.ts';
 import { drainingCondition, NODES_LEAVING, nodesCondition, systemCondition } from './node-conditions.ts';
 import { desiredNodes, statusOf } from './status-of.ts';
 
-/** What is told of a control plane that runs, wherever it does. */
+/** Facts about a running control plane, in any place. */
 interface ControlPlaneSeen {
   /** Condition ControlPlaneHealthy. */
   readonly healthy: SaidAs<'Shoot', 'ControlPlaneHealthy'>;
   readonly desired: number;
   readonly ready: number;
-  /** What there is for workloads; undefined: nothing is known about nodes. */
+  /** Resources for workloads; undefined: nodes are unknown. */
   readonly resource?: ShootStatus['resource'] | undefined;
-  /** Whose amounts are too large to be in `resource`; see CountedResources. Absent: nobody's. */
+  /** Objects whose amounts are too large for `resource`; see CountedResources. Absent: none. */
   readonly uncounted?: readonly string[] | undefined;
 }
 
-/** status of a Shoot whose control plane runs somewhere, pure. */
+/** Status of a Shoot with a running control plane. Pure. */
 export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: Date): ShootStatus {
   const { shoot, inside, pools } = facts;
   const before = shoot.status;
@@ -93,13 +93,13 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
   const resource = seen.resource ?? before?.resource;
   const told = { controlPlane, machines, readyMachines, ...(resource && { resource }) };
   const status = statusOf(facts, told, conditions, now);
-  // A connection that is down is no loss of nodes: they are told as they were last seen.
+  // A lost connection is no loss of nodes: report them as last seen.
   return inside || !before?.nodes ? status : { ...status, ...lastSeen(before, desired) };
 }
 
 /**
- * What was said last of a cluster that has served, while nobody has asked its API server yet: an operator that starts anew would otherwise
- * tell of an outage of each cluster.
+ * Last condition of a cluster that served, until its API server was probed: a restarted operator would otherwise report
+ * an outage for each cluster.
  */
 function lastSaid<T extends ConditionType<'Shoot'>>(
   { shoot, usable, operation }: RunningFacts,
@@ -122,7 +122,7 @@ const named = <T extends string, R extends string>(
         message: `${condition.message}; ${problemsText([problem, ...more])}`,
       };
 
-/** Condition EveryNodeReady with what is done about machines whose nodes are unwell. */
+/** EveryNodeReady with the repairs of unhealthy nodes. */
 const withRepairs = (condition: SaidAs<'Shoot', 'EveryNodeReady'>, [first, ...more]: readonly string[]) =>
   condition.status === 'True' || first === undefined
     ? condition

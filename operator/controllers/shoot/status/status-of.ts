@@ -4,7 +4,7 @@ import { keepsHibernation, type ShootStatus, unactedFields } from '../../../api/
 import { type Said, say, withConditions } from '../../conditions.ts';
 import type { CommonFacts } from './facts.ts';
 
-/** What every shoot's status has, whatever stands behind it. */
+/** Common part of every shoot's status. */
 export function statusOf(
   facts: CommonFacts,
   seen: {
@@ -19,7 +19,7 @@ export function statusOf(
   const { shoot, pools } = facts;
   const { controlPlane, machines, readyMachines, resource } = seen;
   const fields = unactedFields(shoot.spec, facts.madeOf);
-  // As long as it is told, the next look knows of it.
+  // Kept in the message, so that the next reconcile knows it.
   const isKept = keepsHibernation(shoot) && !fields.includes('hibernation');
   const unacted = [...fields, ...(isKept ? ['hibernation.enabled'] : [])];
   const inPool = (name: string, list: readonly Machine[]) => list.filter(({ pool }) => pool === name).length;
@@ -68,5 +68,5 @@ export function statusOf(
   };
 }
 
-/** How many nodes are asked for. */
+/** Number of desired nodes. */
 export const desiredNodes = (pools: readonly Pool[]): number => pools.reduce((sum, pool) => sum + pool.count, 0);

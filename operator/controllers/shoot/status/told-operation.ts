@@ -1,18 +1,18 @@
 import type { LastOperation } from '../../../api/meta.ts';
 import { type PodProblem, problemsText } from '../pod-problems.ts';
 
-/** How long an operation would still take, at a time, as far as its tasks took before. */
+/** Estimated remaining time of an operation, from earlier durations. */
 export interface TimeLeft {
   readonly ms: number;
   readonly at: Date;
 }
 
-/** Later than twice the time that was told, and this much: "2 s left" stood for a minute on a busy machine. */
+/** Tolerance beyond twice the estimate: "2 s left" would otherwise stay for a minute on a busy machine. */
 const GRACE_MS = 10_000;
 
 /**
- * The running operation as people are told of it, with how long its tasks will still take. While a pod cannot start, what tasks took before
- * says nothing: it is told what holds the pod, as "12 s left" stood beside an image that took 14 minutes to be made. Pure.
+ * The running operation for people, with its estimated remaining time. While a pod cannot start, the reason replaces
+ * the estimate, which would be wrong: "12 s left" stood beside an image that took 14 minutes to build. Pure.
  */
 export function toldOperation(
   operation: LastOperation | undefined,

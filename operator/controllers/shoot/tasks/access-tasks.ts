@@ -11,13 +11,13 @@ import { inside } from './apply-inside.ts';
 
 const MINUTE = 60_000;
 
-/** How long a cluster that has served before is asked whether its admin may write. */
+/** Time for the admin access check in a cluster that served before. */
 const ACCESS_AGAIN_MS = 5_000;
 
 /**
- * `access` ends, the first time, only when the admin's own kubeconfig was seen to be able to write. In a cluster that has served, nothing
- * waits for that: `access-again` looks beside the rest, and where the admin cannot write, a condition says so.
- * @param after the task from which on the API server can be asked
+ * Tasks of admin access. For a new cluster `access` ends once the admin's kubeconfig can write. A cluster that served
+ * waits for nothing: `access-again` checks in parallel, and a condition reports a failure.
+ * @param after the task after which the API server can be asked
  */
 export const accessTasks = (op: Operation, after = 'api-server-serves'): Task[] => {
   const served = hasServed(op.shoot);
@@ -37,14 +37,14 @@ export const accessTasks = (op: Operation, after = 'api-server-serves'): Task[] 
       after: ['access'],
       skip: !served,
       expectedMs: 100,
-      // Longer than a write whose webhook hangs: its answer names the webhook.
+      // Longer than a write with a hanging webhook, whose error names the webhook.
       timeoutMs: MINUTE,
       run: (signal) => grantAccess(op, signal, ACCESS_AGAIN_MS),
     },
   ];
 };
 
-/** @param patienceMs after which it is said that the admin cannot write, and looked at again later; absent: it is waited for */
+/** @param patienceMs time after which a failure is reported and checked again later; absent: wait */
 async function grantAccess(op: Operation, signal: AbortSignal, patienceMs?: number): Promise<void> {
   const { state } = op;
   const admin = adminKubeconfig(op.values, op.pki);
@@ -75,7 +75,7 @@ async function grantAccess(op: Operation, signal: AbortSignal, patienceMs?: numb
   state.usableFor = admin;
 }
 
-/** Made, never applied: from then on it is Kubernetes' own, as it is where the API server was first. */
+/** Created only, never updated: it is Kubernetes' own role from then on. */
 async function makeAdminRole(op: Operation, signal: AbortSignal): Promise<void> {
   try {
     await inside(op).client.create(adminRole(), { signal });

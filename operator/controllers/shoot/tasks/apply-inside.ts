@@ -6,20 +6,20 @@ import { type KubeObject, keyOf } from '../../../kube/resources.ts';
 import { refusedByAdmission } from '../../../shoot/readiness.ts';
 import type { Operation } from '../operation.ts';
 
-/** The open connection to the API server of the shoot. Throws when there is none. */
+/** The open connection to the shoot's API server. Throws without one. */
 export function inside({ state }: Operation): ClusterConnection {
   if (!state.connection) throw new Error('there is no connection to the API server of the shoot');
   return state.connection;
 }
 
-/** Fingerprint of what is applied inside of the cluster, by which the same is not applied again. */
+/** Fingerprint of applied objects, to skip equal ones. */
 export const printOf = (objects: readonly KubeObject[]): string =>
   createHash('sha256').update(JSON.stringify(objects)).digest('hex');
 
 /**
- * Applies objects inside of the cluster. In one that has served, a refusal by its own admission policy keeps no machine from being made: the
- * rest is applied.
- * @returns what was refused, and why
+ * Applies objects inside of the cluster. In a cluster that served, refusals by its admission policies are skipped, so
+ * that machines can still be made.
+ * @returns refused objects with reasons
  */
 export async function applyAdmitted(
   op: Operation,
@@ -44,7 +44,7 @@ export async function applyAdmitted(
   return refused;
 }
 
-/** The same. @returns the first refusal; undefined: there was none */
+/** Like applyAdmitted. @returns the first refusal; undefined: none */
 export async function applySystem(
   op: Operation,
   objects: KubeObject[],

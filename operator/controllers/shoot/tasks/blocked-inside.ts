@@ -7,21 +7,24 @@ import { withoutNumbers } from '../../without-numbers.ts';
 import type { Operation } from '../operation.ts';
 import type { BlockedPart } from '../state.ts';
 
-/** How often it is looked whether a webhook is in the way. */
+/** Interval of checks for blocking webhooks. */
 const LOOK_MS = 10_000;
-/** What an API server says of a webhook that does not answer. */
+/** The API server's error about a webhook that does not answer. */
 const CANNOT_BE_ASKED = /\bcalling webhook "/;
-/** Never made: the API server is only asked what would become of it. */
+/** Name for dry-run objects. */
 const TRIAL = 'coppice-trial';
 
-/** For the end of a sentence that says what is waited for. */
+/** Suffix of a sentence about something awaited. */
 export const because = (blocked: string | undefined): string => (blocked === undefined ? '' : `: ${blocked}`);
 
-/** What the API server says of a webhook that keeps nodes from registering; undefined: none does, as far as can be told. */
+/** The API server's error about a webhook that blocks the registration of nodes; undefined: none known. */
 export const nodesBlocked = (client: Pick<KubeClient, 'create'>, signal: AbortSignal): Promise<string | undefined> =>
   refusalOfTrial(client, { apiVersion: 'v1', kind: 'Node', metadata: { name: TRIAL }, spec: {} }, signal);
 
-/** The same of a webhook that keeps controller manager and scheduler from leading, and so from being ready. */
+/**
+ * The API server's error about a webhook that blocks leader election of controller manager and scheduler; undefined:
+ * none known.
+ */
 export const leasesBlocked = (client: Pick<KubeClient, 'create'>, signal: AbortSignal): Promise<string | undefined> => {
   const metadata = { name: TRIAL, namespace: 'kube-system' };
   return refusalOfTrial(client, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: {} }, signal);
@@ -37,14 +40,14 @@ async function refusalOfTrial(
     return undefined;
   } catch (error) {
     const text = errorText(error);
-    // A policy that denies the trial says nothing of real objects: only a webhook that cannot be asked keeps them all.
+    // A policy that denies the trial says nothing about real objects: only an unreachable webhook blocks all.
     return CANNOT_BE_ASKED.test(text) ? text : undefined;
   }
 }
 
 /**
- * What the API server says of a webhook that keeps a Deployment from having pods; undefined: none does. Where pods of nodes that have gone cannot be
- * deleted either, the Deployment misses none, so one is tried.
+ * The API server's error about a webhook that blocks pods of a Deployment; undefined: none. If pods of deleted nodes
+ * cannot be deleted either, the Deployment looks complete, so a dry run tries one.
  */
 export async function podsBlocked(
   client: Pick<KubeClient, 'create' | 'getOrUndefined'>,
@@ -59,7 +62,7 @@ export async function podsBlocked(
   return refusalOfTrial(client, { apiVersion: 'v1', kind: 'Pod', metadata: { name: TRIAL, namespace }, spec }, signal);
 }
 
-/** Waits, and looks meanwhile what is in the way; it is told in conditions until what was waited for has come. */
+/** Waits, and meanwhile checks for blocking webhooks, which conditions report until the wait ends. */
 export async function whileLooking(
   op: Pick<Operation, 'state' | 'notice'>,
   what: BlockedPart,
@@ -81,7 +84,7 @@ export async function whileLooking(
     for (;;) {
       await sleep(LOOK_MS, until);
       if (until.aborted) return;
-      // A look that fails says nothing of what it looks for.
+      // A failed check keeps the last result.
       const said = await look(until).catch(() => blocked.get(what));
       if (!until.aborted) note(said);
     }

@@ -6,23 +6,23 @@ import type { Operation } from '../operation.ts';
 import { storeKeys } from '../stored-keys.ts';
 import { inside } from './apply-inside.ts';
 
-/** The API servers of a shoot, wherever they run, as far as they encrypt Secrets. */
+/** A shoot's API servers for encryption of Secrets, in any place. */
 export interface EncryptingServers {
-  /** How long backups are kept that need the keys of their time, milliseconds. */
+  /** Retention of backups that need old keys, milliseconds. */
   keptMs(): number;
-  /** How long it may take to bring a new key in and an old one out, milliseconds. */
+  /** Timeout of a rotation, milliseconds. */
   readonly timeoutMs: number;
-  /** Resolves when each API server that runs has the present keys, those on their way out included, and one is ready. */
+  /** Resolves when every running API server, including terminating ones, has the present keys, and one is ready. */
   untilAllHave(signal: AbortSignal): Promise<void>;
-  /** Has API servers that start from here on take the present keys. */
+  /** Configures new API servers with the present keys. */
   tell(signal: AbortSignal): Promise<void>;
 }
 
-/** Brings a new key of Secrets in, and an old one out, a step at a time; each is stored before API servers are told. */
+/** Rotates the encryption key of Secrets step by step; each key is stored before API servers get it. */
 export const encryptionTask = (op: Operation, servers: EncryptingServers): Task => ({
   id: 'secrets-encryption',
   title: 'Encrypting Secrets',
-  // API servers that roll anyway have done so by then, and nobody else has them roll.
+  // Other rolls of API servers are finished by then.
   after: ['control-plane-ready'],
   expectedMs: 1,
   timeoutMs: servers.timeoutMs,

@@ -4,13 +4,13 @@ import { issueShootPKI, PKI_SECRET, type PKIData, type PKIParameters, planShootP
 import type { Operation } from '../operation.ts';
 import { readKeys, storeKeys } from '../stored-keys.ts';
 
-/** Another operator that stores keys as often as this one is one too many. */
+/** Most conflicts before giving up: a second operator must be running. */
 const MOST_TRIES = 5;
 
 /**
- * All keys and certificates: those that are missing, wrong or old are made. Of a cluster that keys were used in, no authority is.
- * @param more what else is to be kept among them; gives back the same object where nothing is to change
- * @throws CoppiceError where keys of such a cluster are lost; see readKeys
+ * Makes missing, invalid and expiring keys and certificates; CAs of a used cluster are never replaced.
+ * @param more adds further keys; returns the same object when nothing changes
+ * @throws CoppiceError when keys of such a cluster are lost; see readKeys
  */
 export async function issueCertificates(
   op: Operation,
@@ -22,7 +22,7 @@ export async function issueCertificates(
     try {
       return await issueMissing(op, parameters, signal, more, tried > 1);
     } catch (error) {
-      // Somebody else has stored keys meanwhile: those hold.
+      // Another writer stored keys meanwhile: use those.
       const isBehind = error instanceof KubeApiError && error.status === 409;
       if (!isBehind || tried === MOST_TRIES) throw error;
     }
@@ -46,7 +46,7 @@ async function issueMissing(
     return known !== undefined && state.soundKeys === printOf(known);
   };
   const { keys } = state;
-  // Verifying a dozen signatures is most of what a look at a cluster costs, at which nothing is to be done.
+  // Skips the verification of a dozen signatures, the main cost of a reconcile without changes.
   const before = !fresh && keys && isSound() ? keys.data : await readKeys(op, signal, fresh);
   const existing = more(before);
   const isSame = existing === before;
@@ -62,8 +62,8 @@ async function issueMissing(
     state.soundKeys = printOf(known);
     return;
   }
-  // Keys first to safety: a crash between here and the components must not make a second authority.
+  // Store keys before use: a crash must not lead to a second CA.
   await storeKeys(op, await issueShootPKI(existing, plan, parameters, now), signal);
-  // Only what was made is new: when that is to be looked at again is found out at the next look.
+  // The next check determines when new certificates expire.
   state.soundKeys = undefined;
 }

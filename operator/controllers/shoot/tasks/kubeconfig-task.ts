@@ -16,7 +16,7 @@ export const kubeconfigTask = (op: Operation): Task => ({
   },
 });
 
-/** The Secret in the project that holds the admin's kubeconfig. */
+/** Writes the Secret with the admin's kubeconfig in the project. */
 export async function storeKubeconfig(op: Operation, kubeconfig: string, signal: AbortSignal): Promise<void> {
   const { garden, gardenApplier } = op.deps;
   const owner = kubeconfigOwner('Shoot', op.shoot);

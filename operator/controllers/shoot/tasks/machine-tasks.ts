@@ -13,10 +13,10 @@ import { because, nodesBlocked, whileLooking } from './blocked-inside.ts';
 
 const MINUTE = 60_000;
 
-/** Whether any machine for workloads is asked for. */
+/** Whether any worker machine is desired. */
 export const wantsNodes = ({ pools }: Pick<Operation, 'pools'>): boolean => pools.some((pool) => pool.count > 0);
 
-/** Pools with more machines than are asked for, by the caches alone. */
+/** Pools with surplus machines, by the caches alone. */
 function surplusPools({ seed, shoot, pools }: Operation): Pool[] {
   const counts = new Map<string, number>();
   for (const { metadata, status } of seed.podsOf(keyOf(shoot))) {
@@ -28,9 +28,9 @@ function surplusPools({ seed, shoot, pools }: Operation): Pool[] {
 }
 
 /**
- * Making the machines for workloads, taking away those that are too many, and replacing those that are outdated.
- * @param first what new machines need: a kubelet must not be newer than an API server that it may meet
- * @param joinable tasks that show that the cluster can be asked, and that machines can join it
+ * Tasks that make worker machines, remove surplus ones, and replace outdated ones.
+ * @param first prerequisites of new machines: kubelet must not be newer than any API server
+ * @param joinable tasks after which the cluster can be asked and machines can join
  */
 export const machineTasks = (
   op: Operation,
@@ -40,7 +40,7 @@ export const machineTasks = (
   {
     id: 'withdraw-machines',
     title: 'Withdrawing machines that have not started',
-    // Needs nobody in the cluster, whose control plane may be what a full seed has no room for.
+    // Needs no API server, which may be the one that a full seed has no room for.
     after: ['namespace'],
     skip: !op.provider.withdrawMachines || surplusPools(op).length === 0,
     expectedMs: 50,
@@ -51,12 +51,12 @@ export const machineTasks = (
     title: 'Making machines',
     after: [...joinable, ...first],
     expectedMs: 200,
-    // A cloud's network takes minutes, and several clusters of an account take turns.
+    // A cloud's network takes minutes, and clusters of one account take turns.
     timeoutMs: 45 * MINUTE,
     run: async (signal) => {
       const { provider } = op;
       const context = { ...op.context(), ...(op.mend && { mend: true }) };
-      // A machine too many that a cloud refuses must not keep all else from being done: the roll asks for it.
+      // Request surplus machines in the roll only: a refusal of one must not block everything else.
       const pools = provider.rolledByCaller ? op.pools.map((pool) => ({ ...pool, maxSurge: 0 })) : op.pools;
       if (provider.reconcilePools) return provider.reconcilePools(context, pools);
       await eachPool(pools, (pool) => provider.reconcilePool(context, pool), signal);
@@ -67,7 +67,7 @@ export const machineTasks = (
     title: 'Taking machines away',
     after: ['machines'],
     expectedMs: 20,
-    // A pool may give its drains longer than that: they go on at the next try.
+    // Longer drains of a pool continue in the next attempt.
     timeoutMs: 60 * MINUTE,
     looksFirst: true,
     run: (signal, acts) => scaleIn(op, signal, acts),
@@ -77,14 +77,14 @@ export const machineTasks = (
     title: 'Replacing outdated machines',
     after: ['scale-in'],
     skip: !op.provider.rolledByCaller,
-    // One after the other: it takes as long as it takes, and says where it stands in a condition.
+    // Sequential: takes as long as necessary, and reports in a condition.
     expectedMs: 20,
     looksFirst: true,
     run: (signal, acts) => rollMachines(op, signal, acts),
   },
 ];
 
-/** @param after what nodes need besides their machines to become Ready */
+/** @param after what nodes need besides machines to become Ready */
 export const nodesReadyTask = (op: Operation, after: string[]): Task => ({
   id: 'nodes-ready',
   title: 'Waiting for nodes',

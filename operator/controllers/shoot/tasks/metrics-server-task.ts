@@ -22,13 +22,14 @@ import { wantsNodes } from './machine-tasks.ts';
 const LOOK_MS = 100;
 const MOST_LOOKS = 50;
 
-/** What addons that are asked for need of the shoot's keys. */
+/** Requirements of enabled addons for the shoot's keys. */
 export const certificatesOfAddons = ({ shoot }: Operation): Pick<PKIParameters, 'metricsServer'> =>
   wantsMetricsServer(shoot.spec) ? { metricsServer: true } : {};
 
 /**
- * metrics-server, where it is asked for and pods run. Nothing waits for it: a change of its pods is news of the shoot, and the next operation
- * has API servers ask it. Where there is no node any more it is taken away: an API that nobody serves keeps namespaces from being deleted.
+ * metrics-server, if enabled and pods run. Nothing waits for it: a change of its pods requeues the shoot, and the next
+ * operation makes API servers query it. Without nodes it is removed, because an unserved API blocks the deletion of
+ * namespaces.
  */
 export const metricsServerTask = (op: Operation): Task => ({
   id: 'metrics-server',
@@ -67,8 +68,8 @@ async function applyIt(op: Operation, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Resolves when API servers have asked metrics-server and had an answer, after five seconds at the latest. Until then `kubectl top` finds no
- * such API, though condition AddonsReady would say that it serves.
+ * Resolves when API servers got an answer from metrics-server, or after five seconds. Until then `kubectl top` fails
+ * although AddonsReady would be True.
  */
 async function untilAsked(client: KubeClient, signal: AbortSignal): Promise<void> {
   for (let looks = 0; looks < MOST_LOOKS; looks++) {

@@ -7,7 +7,7 @@ import { VNI_ANNOTATION } from '../vni.ts';
 
 const MINUTE = 60_000;
 
-/** Comes first in every graph. */
+/** First task of every graph. */
 export const namespaceTask = (op: Operation): Task => ({
   id: 'namespace',
   title: 'Making the namespace in the seed',
@@ -16,9 +16,9 @@ export const namespaceTask = (op: Operation): Task => ({
   run: (signal) => makeNamespace(op, signal),
 });
 
-/** The shoot's namespace in the seed, and who may connect to whom in it: nothing runs there before. */
+/** Creates the shoot's namespace in the seed with its NetworkPolicies, before anything runs there. */
 async function makeNamespace(op: Operation, signal: AbortSignal): Promise<void> {
-  // Written down before there is anything: the operator that takes the shoot away may be another one, and must know where to look.
+  // Record the seed first: another operator may have to delete the shoot.
   if (!op.shoot.status?.seedName) await op.tell(signal);
   await earlierNamespaceGone(op, signal);
   const found = await namespaceIn(op.seed, op.values.namespace, signal);

@@ -10,7 +10,7 @@ import { wantsNodes } from './machine-tasks.ts';
 
 const MINUTE = 60_000;
 
-/** @param own objects that this kind of control plane needs, whether or not there are machines for workloads */
+/** @param own objects for this kind of control plane, with or without worker machines */
 export const systemComponentsTask = (op: Operation, own: () => KubeObject[]): Task => ({
   id: 'system-components',
   title: 'Applying system components',
@@ -19,7 +19,7 @@ export const systemComponentsTask = (op: Operation, own: () => KubeObject[]): Ta
   run: async (signal) => {
     const { provider, state } = op;
     const binding = kubeletAccess();
-    // Without nodes nothing of the rest could run or would be asked.
+    // The rest needs nodes.
     const objects = [
       ...own(),
       binding,
@@ -37,14 +37,14 @@ export const systemComponentsTask = (op: Operation, own: () => KubeObject[]): Ta
   },
 });
 
-/** How many pods of a system component there are: one where there is one node. */
+/** Replicas of a system component: one on a single node. */
 export const replicasOf = ({ pools }: Operation): number =>
   Math.min(
     2,
     pools.reduce((sum, pool) => sum + pool.count, 0),
   ) || 1;
 
-/** @param after what pods need besides their nodes to run */
+/** @param after what pods need besides nodes */
 export const systemReadyTask = (op: Operation, after: string[]): Task => ({
   id: 'system-ready',
   title: op.values.machinesOutside ? 'Waiting for cluster DNS and the tunnel' : 'Waiting for cluster DNS',

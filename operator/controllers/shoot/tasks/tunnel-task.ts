@@ -6,8 +6,9 @@ import { wantsNodes } from './machine-tasks.ts';
 import { replicasOf } from './system-components-tasks.ts';
 
 /**
- * The agents of the tunnel, where machines are outside of the seed. They start anew once all API servers of another number serve. An agent
- * believes the server that it met last, and one of before says the number of before: then the agent never looks for the others.
+ * konnectivity agents, for machines outside of the seed. They restart once all API servers with a changed replica count
+ * serve: an agent believes the server that it met last, and an old one reports the old count, so the agent would never
+ * connect to the others.
  */
 export const tunnelTask = (op: Operation): Task => ({
   id: 'tunnel',

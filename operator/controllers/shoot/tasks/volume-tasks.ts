@@ -7,8 +7,8 @@ import { applySystem, inside, printOf } from './apply-inside.ts';
 import { wantsNodes } from './machine-tasks.ts';
 
 /**
- * A default StorageClass where machines keep volumes on their disks. The class comes while machines boot, and its provisioner when the cluster
- * is whole: before, its start would only hold up cluster DNS.
+ * A default StorageClass for machines with volumes on their disks. The class is applied while machines boot; its
+ * provisioner starts last, because it would delay cluster DNS.
  */
 export function volumeTasks(op: Operation): Task[] {
   const { machineVolumes } = op.provider;

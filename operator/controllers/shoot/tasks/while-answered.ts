@@ -2,12 +2,12 @@ import type { Task } from '../../../flow/graph.ts';
 import type { Operation } from '../operation.ts';
 import { inside } from './apply-inside.ts';
 
-/** The first task that works in the cluster, in every graph that has any. */
+/** First task that works inside of the cluster, in every graph that has such tasks. */
 const FIRST_INSIDE = 'access';
 
 /**
- * The tasks, of which those that work in the cluster are given up as soon as its API server stops answering: what they wait for could not
- * be seen to come, and only a new operation looks whether the API server can come back at all.
+ * Tasks inside of the cluster are aborted as soon as its API server stops answering: their goal could not be observed,
+ * and only a new operation checks whether the API server can come back.
  */
 export function whileAnswered(op: Operation, tasks: readonly Task[]): Task[] {
   const insiders = new Set<string>();
@@ -18,7 +18,7 @@ export function whileAnswered(op: Operation, tasks: readonly Task[]): Task[] {
   });
 }
 
-/** The task, given up as soon as the API server stops answering. */
+/** The task, aborted as soon as the API server stops answering. */
 export const givenUpInSilence = (op: Operation, task: Task): Task => ({
   ...task,
   run: (signal, acts) => runWhileAnswered(op, (either) => task.run(either, acts), signal),

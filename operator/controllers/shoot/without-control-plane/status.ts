@@ -13,15 +13,15 @@ import { nodesCondition } from '../status/node-conditions.ts';
 import { desiredNodes, statusOf } from '../status/status-of.ts';
 import { endpointWithoutControlPlane, machinesNow } from './tasks.ts';
 
-/** status of a Shoot that exists as objects only, without a control plane, as the caches show it. */
+/** Status of a Shoot that exists as objects only, from the caches. */
 export async function statusWithoutControlPlane(op: Operation, shoot: Shoot, now: Date): Promise<ShootStatus> {
   const facts = commonFacts(op, shoot, endpointWithoutControlPlane(op));
   return statusOfKept(facts, machinesNow(op), op.values.networks.pods, now);
 }
 
 /**
- * status of a Shoot that exists as objects only, without a control plane, pure. Ready means: all that is ever made of it is there. Every
- * condition that a person may look at says that nothing answers. @param podRange range of pod addresses, in CIDR notation.
+ * Status of a Shoot that exists as objects only. Pure. Ready means that all its objects exist; every other condition
+ * says that nothing answers. @param podRange pod address range in CIDR notation
  */
 export function statusOfKept(facts: CommonFacts, observed: MachinesSeen, podRange: string, now: Date): ShootStatus {
   const { shoot, pools } = facts;
@@ -63,10 +63,10 @@ export function statusOfKept(facts: CommonFacts, observed: MachinesSeen, podRang
   return statusOf({ ...facts, madeOf: { ...facts.madeOf, lacksControlPlane: true } }, seen, conditions, now);
 }
 
-/** Addresses in the range of a node, as the controller manager hands them out (--node-cidr-mask-size: 24 by default). */
+/** Addresses of a node's range, as assigned by the controller manager (--node-cidr-mask-size: 24 by default). */
 const NODE_ADDRESSES = 256;
 
-/** Gives each node its pod range, as the controller manager would; those that it has none left for go without. */
+/** Assigns pod ranges to nodes, as the controller manager does; nodes beyond the range get none. */
 function withPodRanges(nodes: readonly Node[], podRange: string): Node[] {
   if (podRange.includes(':')) return [...nodes];
   return nodes.map((node, index) => {

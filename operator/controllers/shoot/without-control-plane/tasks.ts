@@ -11,20 +11,20 @@ import { storeKubeconfig } from '../tasks/kubeconfig-task.ts';
 import { namespaceTask } from '../tasks/namespace-task.ts';
 
 const MINUTE = 60_000;
-/** For documentation only (RFC 5737), so nobody's: the certificate of an API server that does not exist names it. */
+/** A documentation address (RFC 5737) for the certificate of an API server that does not exist. */
 const NOBODYS_ADDRESS = '192.0.2.1';
 
-/** The values of a control plane whose endpoint says by its name that it is not there. */
+/** Values with an endpoint whose name says that it does not exist. */
 const valuesOf = ({ values }: Operation): ControlPlane => ({
   ...values,
   addresses: { apiServer: NOBODYS_ADDRESS, etcd: [] },
   endpoint: { host: `${values.namespace}.${NO_API_SERVER}`, port: API_SERVER_PORT },
 });
 
-/** Where the API server of a cluster without a control plane would be. */
+/** Nominal endpoint of a cluster without a control plane. */
 export const endpointWithoutControlPlane = (op: Operation): string => endpointURL(valuesOf(op));
 
-/** The machines that the ConfigMap of the shoot names, as they are now. */
+/** Present machines in the shoot's ConfigMap. */
 export const machinesNow = (op: Operation) =>
   op.withoutControlPlane!.read(
     op.context(),
@@ -33,8 +33,8 @@ export const machinesNow = (op: Operation) =>
   );
 
 /**
- * The task graph for create and reconcile of a cluster without a control plane: the same namespace, keys, kubeconfig and
- * machines through the same controllers, but nothing that runs.
+ * Task graph of create and reconcile for a cluster without a control plane: namespace, keys, kubeconfig and machines as
+ * usual, but nothing runs.
  */
 export function tasksWithoutControlPlane(op: Operation): Task[] {
   const { seed, state, values, deps } = op;
@@ -66,7 +66,7 @@ export function tasksWithoutControlPlane(op: Operation): Task[] {
         const { configMap, refusal } = withoutControlPlane!.update(op.context(), wanted, before);
         const { object, changed } = await seed.applier.apply(configMap, signal);
         if (changed) seed.configMaps.absorb(object);
-        // Last: what the cloud does give is in the ConfigMap, whatever it refuses.
+        // Thrown last: granted machines are stored first.
         if (refusal) throw refusal;
       },
     },
@@ -90,7 +90,7 @@ export function tasksWithoutControlPlane(op: Operation): Task[] {
   ];
 }
 
-/** The task graph for deletion, from any half-built state. What is stored goes with the namespace. */
+/** Task graph of deletion, from any half-built state. Stored machines go with the namespace. */
 export function deletionTasksWithoutControlPlane(op: Operation): Task[] {
   return [
     {
