@@ -37,7 +37,7 @@ export default defineConfig({
         hookTimeout: 1_200_000,
         fileParallelism: false,
       }),
-      // Real hubs, whose programs are built beside the repository: `npm run test:hubs`, and no part of `npm test`.
+      // Real hubs, whose programs are built beside the repository: `npm run test:hubs`, and no part of other runs.
       tier('hubs', 4, {
         globalSetup: 'test/kit/tools.ts',
         testTimeout: 600_000,

@@ -192,7 +192,7 @@ describeAWS('a cluster whose control plane is on machines of a cloud, and boot',
   );
 
   // It makes three machines, one after the other, which takes ten minutes.
-  rotates(it, { of: 16, turns: [1] })(
+  rotates(it, { of: 4, turns: [1] })(
     'encrypts Secrets with another key when somebody asks for one, on another machine at each step',
     async () => {
       const ownNodes = async () =>

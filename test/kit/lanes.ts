@@ -1,38 +1,8 @@
-import type { ToolName } from '../../operator/garden/toolchain/tools.ts';
-import { isAll } from './rotation.ts';
-
 /** How many end-to-end files run at once: each waits for machines and control planes most of the time. */
 export const LANES = 2;
 
 /** Files that measure what a garden does while nothing happens: other work on the machine would be measured as well. */
 export const QUIET: readonly string[] = ['test/e2e/idle.test.ts'];
-
-/** All of Kubernetes once more: 10 to 28 minutes of two cores, which no run of CI has. */
-export const OLDER_KUBERNETES: readonly ToolName[] = [
-  'kube-apiserver-1.35',
-  'kube-controller-manager-1.35',
-  'kube-scheduler-1.35',
-  'kubelet-1.35',
-  'kube-proxy-1.35',
-  'kubeadm-1.35',
-];
-
-/** Files that need tools which are made last, since only they need them and they take minutes. */
-export const LATE: Readonly<Record<string, readonly ToolName[]>> = {
-  'test/e2e/apis.test.ts': ['metrics-server'],
-  'test/e2e/argo-cd.test.ts': ['argo-cd', 'redis-server', 'git'],
-  'test/e2e/chart.test.ts': ['helm'],
-  'test/e2e/upgrade.test.ts': OLDER_KUBERNETES,
-  'test/e2e/self-managed-upgrade.test.ts': OLDER_KUBERNETES,
-  'test/e2e/self-managed-upgrade-in-a-cloud.test.ts': OLDER_KUBERNETES,
-};
-
-/** Whether this run makes what takes longer than CI has. Other runs use it where it is there. */
-export const hasTimeForAll = (): boolean => isAll() && !process.env.COPPICE_TESTS_END;
-
-/** Tools that are made last for these files in this run. */
-export const lateTools = (files: readonly string[]): ToolName[] =>
-  files.flatMap((file) => LATE[file] ?? []).filter((name) => hasTimeForAll() || !OLDER_KUBERNETES.includes(name));
 
 /** A garden that was brought up, for files that come one after the other. */
 export interface Lane<Garden> {
@@ -53,8 +23,8 @@ interface Work<Garden> {
   quiet?: readonly string[];
   /** Resolves when nothing else is on that `quiet` files would notice. */
   calm?: Promise<unknown> | undefined;
-  /** Files that are begun when this has resolved, and that others go before until then. */
-  late?: { files: readonly string[]; ready: Promise<unknown> } | undefined;
+  /** When files may begin that wait for something; others go before them until then. None may reject. */
+  ready?: ReadonlyMap<string, Promise<unknown>>;
 }
 
 /**
@@ -65,14 +35,12 @@ interface Work<Garden> {
  */
 export async function inLanes<Garden>(
   files: readonly string[],
-  { open, run, fail, lanes = LANES, quiet = [], calm = Promise.resolve(), late }: Work<Garden>,
+  { open, run, fail, lanes = LANES, quiet = [], calm = Promise.resolve(), ready = new Map() }: Work<Garden>,
 ): Promise<void> {
-  let isReady = late === undefined;
-  void late?.ready.then(() => {
-    isReady = true;
-  });
+  const unready = new Map(files.flatMap((file) => (ready.has(file) ? [[file, ready.get(file)!]] : [])));
+  for (const [file, promise] of unready) void promise.then(() => unready.delete(file));
   const take = (queue: string[]): string | undefined => {
-    const index = queue.findIndex((file) => isReady || !late?.files.includes(file));
+    const index = queue.findIndex((file) => !unready.has(file));
     return index < 0 ? undefined : queue.splice(index, 1)[0];
   };
   const waiting = files.filter((file) => !quiet.includes(file));
@@ -90,7 +58,7 @@ export async function inLanes<Garden>(
       while (lane && queue.length > 0) {
         const file = take(queue);
         if (file === undefined) {
-          await late?.ready;
+          await Promise.race(queue.map((waits) => unready.get(waits) ?? Promise.resolve()));
           continue;
         }
         const hasEnded = await run(file, lane.garden);

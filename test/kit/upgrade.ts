@@ -4,7 +4,8 @@ import { LABELS, ROLES } from '../../operator/api/group.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import { NODES, type Node, PDBS, type Pod } from '../../operator/kube/resources.ts';
 import { changeCluster, clusterClient, makeCluster, type Name, seedPods, until, untilReady } from './garden.ts';
-import { hasTimeForAll, OLDER_KUBERNETES } from './lanes.ts';
+import { OLDER_KUBERNETES } from './needed-tools.ts';
+import { isAll } from './rotation.ts';
 import { areMade } from './tools.ts';
 import { guard, run } from './workload.ts';
 import { Writer } from './writer.ts';
@@ -21,7 +22,7 @@ export const MAKE_MS = 25 * 60_000;
 const GUARDED = 'guarded';
 
 /** Whether tests can run the older version, and if not, why. */
-export const hasOld = hasTimeForAll() || (await areMade(OLDER_KUBERNETES));
+export const hasOld = isAll() || (await areMade(OLDER_KUBERNETES));
 export const why = hasOld ? '' : ` [Kubernetes ${OLD} is not made on this machine: npm run test:all makes it]`;
 
 /** A cluster of the older version that somebody writes to without pause. */

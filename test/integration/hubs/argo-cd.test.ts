@@ -5,8 +5,6 @@ import { CONFIGMAPS, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/reso
 import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
 import { ArgoCD, application, RESOURCES } from '../../kit/hubs/argo-cd.ts';
 import { HubTestbed } from '../../kit/hubs/hub-testbed.ts';
-import { turnOf } from '../../kit/hubs/turns.ts';
-import { rotates } from '../../kit/rotation.ts';
 
 const NAME = 'shop--demo';
 const base64 = (text: string) => Buffer.from(text).toString('base64');
@@ -25,10 +23,7 @@ async function open(spec: Partial<HubSpec> = {}): Promise<HubTestbed> {
 }
 afterAll(() => Promise.all(standIns.map((argo) => argo.stop())));
 
-const TURN = turnOf('Argo CD');
-
 keepsMembers({
-  turn: TURN,
   type: 'ArgoCD',
   open: () => open({ drain: { allowDelete: true } }),
   kinds: [],
@@ -50,7 +45,7 @@ keepsMembers({
   },
 });
 
-rotates(describe, TURN)('Argo CD and its clusters', () => {
+describe('Argo CD and its clusters', () => {
   let testbed: HubTestbed;
   let argo: ArgoCD;
   beforeAll(async () => {

@@ -6,8 +6,6 @@ import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
 import { Clusternet, subscription } from '../../kit/hubs/clusternet.ts';
 import { HubTestbed } from '../../kit/hubs/hub-testbed.ts';
 import { TokenController } from '../../kit/hubs/token-controller.ts';
-import { turnOf } from '../../kit/hubs/turns.ts';
-import { rotates } from '../../kit/rotation.ts';
 
 const NAME = 'shop--demo';
 const NAMESPACE = `clusternet-${NAME}`;
@@ -29,10 +27,7 @@ async function open(spec: Partial<HubSpec> = {}): Promise<Testbed> {
   return { testbed, clusternet };
 }
 
-const TURN = turnOf('Clusternet');
-
 keepsMembers({
-  turn: TURN,
   costs: { join: 17, leave: 11 },
   type: 'Clusternet',
   open: async () => (await open()).testbed,
@@ -55,7 +50,7 @@ keepsMembers({
   },
 });
 
-rotates(describe, TURN)('Clusternet and its clusters', () => {
+describe('Clusternet and its clusters', () => {
   let testbed: HubTestbed;
   let clusternet: Clusternet;
   beforeAll(async () => {

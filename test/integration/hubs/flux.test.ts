@@ -5,8 +5,6 @@ import { CONFIGMAPS, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/reso
 import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
 import { Flux, kustomization } from '../../kit/hubs/flux.ts';
 import { HubTestbed } from '../../kit/hubs/hub-testbed.ts';
-import { turnOf } from '../../kit/hubs/turns.ts';
-import { rotates } from '../../kit/rotation.ts';
 
 const SECRET = 'shop--demo-kubeconfig';
 const standIns: Flux[] = [];
@@ -23,10 +21,7 @@ async function open(spec: Partial<HubSpec> = {}): Promise<HubTestbed> {
 }
 afterAll(() => Promise.all(standIns.map((flux) => flux.stop())));
 
-const TURN = turnOf('Flux');
-
 keepsMembers({
-  turn: TURN,
   costs: { join: 9, leave: 6 },
   type: 'Flux',
   open,
@@ -43,7 +38,7 @@ keepsMembers({
   },
 });
 
-rotates(describe, TURN)('Flux and its clusters', () => {
+describe('Flux and its clusters', () => {
   let testbed: HubTestbed;
   let flux: Flux;
   beforeAll(async () => {

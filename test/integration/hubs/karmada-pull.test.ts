@@ -21,8 +21,6 @@ import { keepsMembers } from '../../kit/conformance/hubs.ts';
 import { HubTestbed } from '../../kit/hubs/hub-testbed.ts';
 import { accessOf, agentRun } from '../../kit/hubs/karmada-agent.ts';
 import { KarmadaStandIn } from '../../kit/hubs/karmada-stand-in.ts';
-import { turnOf } from '../../kit/hubs/turns.ts';
-import { rotates } from '../../kit/rotation.ts';
 
 const SPEC: HubSpec = {
   type: 'Karmada',
@@ -41,10 +39,7 @@ async function open(): Promise<{ testbed: HubTestbed; standIn: KarmadaStandIn }>
   return { testbed, standIn };
 }
 
-const TURN = turnOf('Karmada, pull');
-
 keepsMembers({
-  turn: TURN,
   costs: { join: 26, leave: 14 },
   type: 'Karmada',
   open: async () => (await open()).testbed,
@@ -62,7 +57,7 @@ keepsMembers({
   },
 });
 
-rotates(describe, TURN)('a cluster that an agent of Karmada pulls for', () => {
+describe('a cluster that an agent of Karmada pulls for', () => {
   let testbed: HubTestbed;
   let standIn: KarmadaStandIn;
   beforeAll(async () => {

@@ -7,8 +7,6 @@ import { type KubeObject, NAMESPACES, SECRETS, WORKERCLUSTERS } from '../../../o
 import { keepsMembers } from '../../kit/conformance/hubs.ts';
 import { HubTestbed } from '../../kit/hubs/hub-testbed.ts';
 import { KarmadaStandIn, removeNamespace } from '../../kit/hubs/karmada-stand-in.ts';
-import { turnOf } from '../../kit/hubs/turns.ts';
-import { rotates } from '../../kit/rotation.ts';
 
 async function open(): Promise<{ testbed: HubTestbed; standIn: KarmadaStandIn }> {
   const testbed = await HubTestbed.start({ type: 'Karmada', karmada: { renewsTokens: true } }, ['karmada']);
@@ -18,10 +16,7 @@ async function open(): Promise<{ testbed: HubTestbed; standIn: KarmadaStandIn }>
   return { testbed, standIn };
 }
 
-const TURN = turnOf('Karmada');
-
 keepsMembers({
-  turn: TURN,
   costs: { join: 20, leave: 10 },
   type: 'Karmada',
   open: async () => {
@@ -55,7 +50,7 @@ keepsMembers({
 const NAME = 'shop--demo';
 const NAMESPACE = `karmada-es-${NAME}`;
 
-rotates(describe, TURN)('a cluster in Karmada', () => {
+describe('a cluster in Karmada', () => {
   let testbed: HubTestbed;
   let standIn: KarmadaStandIn;
   beforeAll(async () => {

@@ -15,8 +15,6 @@ import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
 import { HubTestbed } from '../../kit/hubs/hub-testbed.ts';
 import { KueueManager, KueueWorker, localQueue, workload, workloadName } from '../../kit/hubs/kueue.ts';
 import { serveKinds } from '../../kit/hubs/serve-kinds.ts';
-import { turnOf } from '../../kit/hubs/turns.ts';
-import { rotates } from '../../kit/rotation.ts';
 
 const NAME = 'shop--demo';
 const JOBS: Resource = { group: 'batch', version: 'v1', plural: 'jobs', kind: 'Job', namespaced: true };
@@ -45,10 +43,7 @@ async function open(spec: Partial<HubSpec> = {}): Promise<Testbed> {
   return { testbed, manager };
 }
 
-const TURN = turnOf('Kueue');
-
 keepsMembers({
-  turn: TURN,
   costs: { join: 14, leave: 10 },
   type: 'Kueue',
   open: async () => (await open()).testbed,
@@ -85,7 +80,7 @@ keepsMembers({
   },
 });
 
-rotates(describe, TURN)('Kueue and its clusters', () => {
+describe('Kueue and its clusters', () => {
   let testbed: HubTestbed;
   let manager: KueueManager;
   beforeAll(async () => {

@@ -26,8 +26,6 @@ import {
   OpenClusterManagement,
   WORK_FINALIZER,
 } from '../../kit/hubs/open-cluster-management-stand-in.ts';
-import { turnOf } from '../../kit/hubs/turns.ts';
-import { rotates } from '../../kit/rotation.ts';
 
 async function open(): Promise<{ testbed: HubTestbed; standIn: OpenClusterManagement }> {
   const testbed = await HubTestbed.start({ type: 'OpenClusterManagement' }, ['open-cluster-management']);
@@ -43,10 +41,7 @@ async function open(): Promise<{ testbed: HubTestbed; standIn: OpenClusterManage
   return { testbed, standIn };
 }
 
-const TURN = turnOf('Open Cluster Management');
-
 keepsMembers({
-  turn: TURN,
   costs: { join: 28, leave: 16 },
   type: 'OpenClusterManagement',
   open: async () => (await open()).testbed,
@@ -77,7 +72,7 @@ keepsMembers({
 
 const NAME = 'shop--demo';
 
-rotates(describe, TURN)('a cluster in Open Cluster Management', () => {
+describe('a cluster in Open Cluster Management', () => {
   let testbed: HubTestbed;
   let standIn: OpenClusterManagement;
   beforeAll(async () => {

@@ -20,7 +20,6 @@ import {
   WORKERCLUSTERS,
 } from '../../../operator/kube/resources.ts';
 import type { HubTestbed } from '../hubs/hub-testbed.ts';
-import { rotates } from '../rotation.ts';
 
 /** An object, and how to address it. */
 export type HubObject = { readonly resource: Resource; readonly object: KubeObject };
@@ -28,8 +27,6 @@ export type HubObject = { readonly resource: Resource; readonly object: KubeObje
 /** A type of hub, as the conformance suite needs it. */
 export interface HubUnderTest {
   readonly type: string;
-  /** In which runs its tests have a turn; absent: in each. */
-  readonly turn?: Parameters<typeof rotates>[1];
   open(): Promise<HubTestbed>;
   /** Kinds that it writes in the hub, beside Secrets. */
   readonly kinds: readonly Resource[];
@@ -59,8 +56,7 @@ const IN_MEMBER = [SERVICEACCOUNTS, CLUSTERROLES, CLUSTERROLEBINDINGS, SECRETS];
 
 /** What every hub promises, told by one cluster that comes and goes. */
 export function keepsMembers(hub: HubUnderTest): void {
-  const declare = hub.turn ? rotates(describe, hub.turn) : describe;
-  declare(`hub ${hub.type}`, () => {
+  describe(`hub ${hub.type}`, () => {
     let testbed: HubTestbed;
     const kinds = { hub: [...hub.kinds, SECRETS], member: [...IN_MEMBER, ...(hub.inMember ?? [])] };
     beforeAll(async () => {

@@ -12,7 +12,7 @@ import {
   kubernetesTool,
 } from '../../../operator/garden/toolchain/tools.ts';
 import { RELEASES } from '../../../providers/machines/software.ts';
-import { OLDER_KUBERNETES } from '../lanes.ts';
+import { OLDER_KUBERNETES } from '../needed-tools.ts';
 import { areMade, testTools } from '../tools.ts';
 import { type Releases, sumOf } from './internet.ts';
 

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
+import { casesOf } from '../../kit/cases.ts';
 
 const program = (name: string) => fileURLToPath(new URL(`hostile/${name}.ts`, import.meta.url));
 
@@ -26,7 +27,7 @@ async function openCluster(how: string, nodes = 4000, heap = 256) {
 describe('an API server of a tenant', { timeout: 310_000 }, () => {
   // By pages it is the same code that makes them small: 4,000 there too with COPPICE_TEST_HOSTILE_NODES=4000.
   it.each([
-    ['fat-nodes', 4000],
+    ['fat-nodes', casesOf(4000, 600)],
     ['fat-pages', Number(process.env.COPPICE_TEST_HOSTILE_NODES ?? 600)],
   ] as const)('with Nodes of 256 KiB is followed with a heap that could not hold them (%s, %i)', async (how, count) => {
     const { opened, nodes, tookMiB } = await openCluster(how, count, 96);

@@ -1,11 +1,7 @@
 import { existsSync } from 'node:fs';
-import { afterEach, expect, it, vi } from 'vitest';
-import { inLanes, LATE, lateTools, OLDER_KUBERNETES, QUIET } from '../../kit/lanes.ts';
+import { expect, it } from 'vitest';
+import { inLanes, QUIET } from '../../kit/lanes.ts';
 import { idle, until } from '../../kit/turns.ts';
-
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
 
 /** Files that end when a test says so, in gardens that are called by numbers. `broken`: those that do not come up. */
 function testbed({ broken = [] as number[] } = {}) {
@@ -81,8 +77,11 @@ it('keeps files for the end that need a quiet machine: when no other runs, nor a
 it('begins a file that needs more tools when they are made, and no garden stands idle for it while others wait', async () => {
   const { work, said, end, running } = testbed();
   const made = Promise.withResolvers<void>();
-  const late = { files: ['late'], ready: made.promise };
-  const all = inLanes(['late', 'long', 'short'], { ...work, late });
+  const ready = new Map([
+    ['late', made.promise],
+    ['long', Promise.resolve()],
+  ]);
+  const all = inLanes(['late', 'long', 'short'], { ...work, ready });
   await until(() => running().length === 2, 'two to run');
   expect(said).toEqual(['1 up', 'long in 1', '2 up', 'short in 2']);
   end('short');
@@ -97,7 +96,7 @@ it('begins a file that needs more tools when they are made, and no garden stands
 
 it('runs such a file in its order when its tools are there', async () => {
   const { work, said, end, running } = testbed();
-  const all = inLanes(['late', 'long', 'short'], { ...work, late: { files: ['late'], ready: Promise.resolve() } });
+  const all = inLanes(['late', 'long', 'short'], { ...work, ready: new Map([['late', Promise.resolve()]]) });
   await until(() => running().length === 2, 'two to run');
   expect(said).toEqual(['1 up', 'late in 1', '2 up', 'long in 2']);
   for (const file of ['late', 'long']) end(file);
@@ -106,24 +105,8 @@ it('runs such a file in its order when its tools are there', async () => {
   await all;
 });
 
-it.each([
-  ['all', '', true],
-  ['all', '1700000000', false],
-  ['1', '', false],
-  ['0', '1700000000', false],
-])(
-  'makes Kubernetes once more only where everything runs and nothing ends it: rotation %s, end "%s"',
-  (rotation, end, isMade) => {
-    vi.stubEnv('COPPICE_TEST_ROTATION', rotation);
-    vi.stubEnv('COPPICE_TESTS_END', end);
-    const tools = lateTools(Object.keys(LATE));
-    expect(tools).toContain('argo-cd');
-    expect(OLDER_KUBERNETES.filter((name) => tools.includes(name))).toEqual(isMade ? OLDER_KUBERNETES : []);
-  },
-);
-
-it('knows only quiet and late files that exist', () => {
-  expect([...QUIET, ...Object.keys(LATE)].filter((file) => !existsSync(file))).toEqual([]);
+it('knows only quiet files that exist', () => {
+  expect(QUIET.filter((file) => !existsSync(file))).toEqual([]);
 });
 
 it('tells of a garden that does not go down, and brings up no more than there are files', async () => {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { hasTurn, rotates, rotationOf, rotationOfCommit } from '../../kit/rotation.ts';
+import { checkTurns, chosenRotation, hasTurn, LONGEST_WAIT, rotates, rotationOf } from '../../kit/rotation.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -15,12 +15,49 @@ function noting() {
 }
 
 describe('what rotates', () => {
-  it('runs in exactly one of as many turns as there are, whatever the commit is', () => {
-    for (const commit of ['0000000abc', 'fffffff123', '7d34c02991']) {
-      const rotation = rotationOfCommit(commit);
+  it('runs in exactly one of as many turns as there are', () => {
+    for (const rotation of [0, 5, 268_435_455])
       expect([0, 1, 2, 3].filter((turn) => hasTurn(rotation, 4, [turn]))).toHaveLength(1);
-    }
     expect([0, 1, 2, 3].every((turn) => hasTurn('all', 4, [turn]))).toBe(true);
+  });
+
+  it.each([
+    [1, [0]],
+    [3, [2]],
+    [4, [3]],
+    [8, [0, 4]],
+    [6, [0, 3, 4]],
+  ])('runs at least once in each four runs that follow each other: of %i, turns %j', (of, turns) => {
+    checkTurns({ of, turns });
+    for (let first = 0; first < 3 * of; first++) {
+      const four = Array.from({ length: LONGEST_WAIT }, (_, index) => first + index);
+      expect(four.some((rotation) => hasTurn(rotation, of, turns))).toBe(true);
+    }
+  });
+
+  it.each([
+    [5, [0]],
+    [16, [1]],
+    [8, [0, 3]],
+    [3, []],
+  ])('is refused where four runs could go by without it: of %i, turns %j', (of, turns) => {
+    expect(() => rotates(noting().declare, { of, turns })).toThrow('do not come in each 4 runs');
+  });
+
+  it('is chosen by the count of commits, by the name of the commit where there is no history, and is all without a commit', () => {
+    vi.stubEnv('COPPICE_TEST_ROTATION', '');
+    const git =
+      (isShallow: boolean) =>
+      (...args: string[]) =>
+        ({ 'rev-parse HEAD': '00000ff123', 'rev-list --count HEAD': '17' })[args.join(' ')] ?? `${isShallow}`;
+    expect(chosenRotation(git(false))).toEqual({ rotation: 17, why: 'by commit 00000ff' });
+    expect(chosenRotation(git(true)).rotation).toBe(0xff);
+    const without = () => {
+      throw new Error('not a git repository');
+    };
+    expect(chosenRotation(without).rotation).toBe('all');
+    vi.stubEnv('COPPICE_TEST_ROTATION', '3');
+    expect(chosenRotation(without).rotation).toBe(3);
   });
 
   it('is skipped in other turns, and its name says so', () => {

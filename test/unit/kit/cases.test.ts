@@ -1,0 +1,24 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import { casesOf, chooseCases, hasAllCases } from '../../kit/cases.ts';
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+it('has all cases where nobody chose, an eighth of them and at least one where few are wanted', () => {
+  vi.stubEnv('COPPICE_TEST_CASES', '');
+  expect(casesOf(200)).toBe(200);
+  expect(hasAllCases()).toBe(true);
+  chooseCases('few');
+  expect(hasAllCases()).toBe(false);
+  expect([200, 10, 1].map((all) => casesOf(all))).toEqual([25, 2, 1]);
+  expect(casesOf(4000, 600)).toBe(600);
+});
+
+it('leaves the choice to whoever has made it', () => {
+  vi.stubEnv('COPPICE_TEST_CASES', 'all');
+  chooseCases('few');
+  expect(casesOf(200)).toBe(200);
+  vi.stubEnv('COPPICE_TEST_CASES', 'most');
+  expect(() => casesOf(200)).toThrow('COPPICE_TEST_CASES is "most": give "few" or "all"');
+});
