@@ -20,3 +20,9 @@ export const hasAllCases = (): boolean => !areFew();
 
 /** How many cases this run tries of so many: a part of them where few are wanted. At least one. */
 export const casesOf = (all: number, few = Math.ceil(all * FEW)): number => (areFew() ? few : all);
+
+/** Those of these cases that this run tries: all, or an eighth of them, from first to last. */
+export function someOf<Case>(cases: readonly Case[]): Case[] {
+  const count = casesOf(cases.length);
+  return cases.filter((_, index) => count === cases.length || index % Math.ceil(cases.length / count) === 0);
+}

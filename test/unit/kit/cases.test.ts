@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { casesOf, chooseCases, hasAllCases } from '../../kit/cases.ts';
+import { casesOf, chooseCases, hasAllCases, someOf } from '../../kit/cases.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -13,6 +13,11 @@ it('has all cases where nobody chose, an eighth of them and at least one where f
   expect(hasAllCases()).toBe(false);
   expect([200, 10, 1].map((all) => casesOf(all))).toEqual([25, 2, 1]);
   expect(casesOf(4000, 600)).toBe(600);
+  const cases = Array.from({ length: 20 }, (_, index) => index);
+  expect(someOf(cases)).toEqual([0, 7, 14]);
+  expect(someOf([])).toEqual([]);
+  vi.stubEnv('COPPICE_TEST_CASES', 'all');
+  expect(someOf(cases)).toEqual(cases);
 });
 
 it('leaves the choice to whoever has made it', () => {
