@@ -4,7 +4,7 @@ import type { ConditionKind, ConditionType, Reason, Said, SaidAs, SaidOf } from 
 
 export type { Said, SaidAs } from '../api/reasons.ts';
 
-/** Sets several conditions of an object of kind `K` in order; `undefined` entries are left out. */
+/** Sets several conditions of an object of kind `K` in order; skips `undefined`. */
 export function withConditions<K extends ConditionKind = never>(
   before: readonly Condition[] | undefined,
   next: readonly (Said<NoInfer<K>> | undefined)[],
@@ -19,7 +19,7 @@ export function withConditions<K extends ConditionKind = never>(
   return list;
 }
 
-/** A condition in one call. */
+/** Builds a condition. */
 export const say = <const T extends ConditionType, const R extends Reason<ConditionKind, T>>(
   type: T,
   status: boolean | 'Unknown',
@@ -34,18 +34,18 @@ export const say = <const T extends ConditionType, const R extends Reason<Condit
   ...(codes?.length && { codes }),
 });
 
-/** What the conditions of an object of that kind said last, without since when. Pure. */
+/** Last conditions of an object of that kind, without transition times. Pure. */
 export const conditionsBefore = <K extends ConditionKind>(
   _kind: K,
   conditions: readonly Condition[] | undefined,
 ): Said<K>[] =>
   (conditions ?? []).map((condition) => {
     const { lastTransitionTime: _, observedGeneration: __, ...said } = condition;
-    // Only operators write these conditions, of this version or of an earlier one.
+    // Only operators of this or an earlier version write these conditions.
     return said as Said<K>;
   });
 
-/** What one condition of an object of that kind said last; undefined: it was never set. Pure. */
+/** Last condition of a type; undefined: never set. Pure. */
 export function conditionBefore<K extends ConditionKind, const T extends ConditionType<K>>(
   kind: K,
   conditions: readonly Condition[] | undefined,
@@ -56,7 +56,7 @@ export function conditionBefore<K extends ConditionKind, const T extends Conditi
   return said as SaidAs<K, T> | undefined;
 }
 
-/** Condition EveryNodeReady of a cluster whose nodes all are. @param meanwhile what goes on beside, in a clause that begins with a comma or a semicolon */
+/** EveryNodeReady with all nodes Ready. @param meanwhile further clause, beginning with a comma or a semicolon */
 export const allNodesReady = (nodes: number, meanwhile = '') =>
   say(
     'EveryNodeReady',

@@ -39,41 +39,38 @@ import { gardenIdentity } from './garden-identity.ts';
 import { byTechnicalID } from './same-technical-id.ts';
 import { asStated } from './stated-size.ts';
 
-/** Operations of clusters wait for nodes and clouds nearly all the time: so many may be under way at once. */
+/** Parallel operations on clusters, which mostly wait for nodes and clouds. */
 export const OPERATIONS_AT_ONCE = 256;
-/**
- * Of so many workers, those that clusters of one namespace have at most. One with hundreds that all wait, for nodes, clouds or API servers of a
- * tenant that are slow on purpose, leaves room for those of others.
- */
+/** Most workers for clusters of one namespace: hundreds of slow clusters of a tenant leave room for others. */
 export const workersOfNamespace = (workers: number): number => Math.floor((workers * 3) / 4);
 
-/** What the operator is started with. */
+/** Start options of the operator. */
 export interface CoreOptions {
   readonly garden: KubeClient;
   readonly log: Log;
   readonly metrics: Registry;
-  /** The provider of a profile for somebody with or without an account there; undefined when this operator has none. */
+  /** Provider of a profile, with or without an account; undefined: none. */
   readonly provider: (profile: CloudProfile, withAccount?: boolean) => Provider | undefined;
-  /** Who keeps DNS zones. Absent: nobody does. */
+  /** DNS providers. Absent: none. */
   readonly dns?: DNSProviders;
-  /** The way to pods of the garden, for one whose Services cannot be reached. Absent: they can. */
+  /** Dialer for pods of a garden whose Services cannot be reached. Absent: they can. */
   readonly dialPod?: PodDialer | undefined;
-  /** Where the state of clouds is kept that have no backend of their own. */
+  /** Default state backend for clouds without their own. */
   readonly state: Omit<StateOptions, 'garden'>;
   readonly now?: () => Date;
-  /** Whether clusters may be made whose machines are pods of a seed. Absent: they may not. */
+  /** Whether clusters may have machines that are pods of a seed. Absent: no. */
   readonly localMachines?: boolean;
-  /** Internal networks that clusters of tenants may be in which are attached. Absent: none. */
+  /** Internal networks of which tenants may attach clusters. Absent: none. */
   readonly attachable?: AddressList;
-  /** Label selector of the Clusters of Cluster API that are attached. Absent or empty: none are. */
+  /** Label selector of Cluster API's Clusters to attach. Absent or empty: none. */
   readonly clusterAPI?: string;
 }
 
-/** What the controllers of all kinds share: each `wire...` takes it. It knows no controller. */
+/** Shared parts of all controllers, passed to each `wire...`. Knows no controller. */
 export interface Core extends Required<Omit<CoreOptions, 'dialPod'>> {
   /** See gardenIdentity. */
   readonly gardenID: string;
-  /** Writes an Event about an object. */
+  /** Records an Event about an object. */
   readonly recordEvent: RecordEvent;
 
   /** With index BY_NAMESPACE, as have shoots and quotas. */
@@ -82,48 +79,47 @@ export interface Core extends Required<Omit<CoreOptions, 'dialPod'>> {
   readonly seeds: Informer<Seed>;
   readonly profiles: Informer<CloudProfile>;
   readonly quotas: Informer<Quota>;
-  /** Secrets with kubeconfigs of clusters, which the operator wrote. */
+  /** Kubeconfig Secrets of clusters, written by the operator. */
   readonly kubeconfigs: Informer<Secret>;
-  /** Secrets with sizes that were decided. */
+  /** Secrets with decided sizes. */
   readonly decidedSecrets: Informer<Secret>;
-  /** All of these, not started yet. */
+  /** All of these caches, not started. */
   readonly caches: readonly Informer<any>[];
 
-  /** Where other kinds say that a WorkerCluster or a Shoot is to be looked at again, by `namespace/name`. */
+  /** Queues of WorkerClusters and Shoots by `namespace/name`, for other controllers. */
   readonly queues: { readonly clusters: WorkQueue; readonly shoots: WorkQueue };
   /**
-   * A queue for the controller of that name. `maxDelayMs`: the longest that a key waits after failures; `perNamespace`: how many keys of a
-   * namespace are worked on at once.
+   * A queue for the named controller. `maxDelayMs`: longest back-off; `perNamespace`: most keys of a namespace in work.
    */
   queue(name: string, options?: { maxDelayMs?: number; perNamespace?: number }): WorkQueue;
 
-  /** Writes of Shoots and kubeconfigs to the garden, which skip no-ops. */
+  /** Applier for Shoots and kubeconfigs that skips no-ops. */
   readonly gardenApplier: Applier;
   readonly registry: SeedRegistry;
   readonly openClusters: OpenClusters;
-  /** What was decided for pools of clusters, as it is stored. */
+  /** Stored sizes of clusters' pools. */
   readonly sizes: DecidedSizes;
-  /** The same, of one cluster. */
+  /** Stored sizes of one cluster. */
   decided(cluster: WorkerCluster): Decided;
-  /** What clusters were given in their meshes. */
+  /** Mesh allocations of clusters. */
   readonly meshes: Meshes;
-  /** What places had no machines left of. */
+  /** Known sold-out offers. */
   readonly capacity: DepletedOffers;
 }
 
-/** The part of one kind in the operator: what its `wire...` returns, besides what others may use of it. */
+/** A controller's part of the operator, returned by its `wire...`. */
 export interface Part {
-  /** Its own caches, besides those of the core. */
+  /** Own caches, in addition to the core's. */
   readonly caches?: readonly Informer<any>[];
-  /** Called when the caches of all parts are complete; no controller runs before it has ended. */
+  /** Called when all caches are synced; controllers start after it. */
   prepare?(signal: AbortSignal): Promise<void>;
-  /** They run from when all parts are prepared. */
+  /** Controllers, started once all parts are prepared. */
   readonly controllers: readonly Omit<ControllerOptions, 'log' | 'metrics'>[];
-  /** Called when the controllers of all parts have ended: lets go of what it has open. */
+  /** Called when all controllers have ended. */
   close?(): Promise<void>;
 }
 
-/** Makes what controllers share. Rejects where the garden does not say which one it is. */
+/** Creates the shared parts. Rejects when the garden cannot be identified. */
 export async function openCore(options: CoreOptions, signal: AbortSignal): Promise<Core> {
   const {
     garden,

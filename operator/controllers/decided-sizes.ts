@@ -18,27 +18,27 @@ import {
 } from '../kube/receipt.ts';
 import type { Secret } from '../kube/resources.ts';
 
-/** What was decided for one cluster, as it is kept. */
+/** Stored sizes of a cluster. */
 interface Kept {
-  /** Of the WorkerCluster: a new one of the same name inherits nothing. */
+  /** UID of the WorkerCluster: a later one of the same name inherits nothing. */
   uid: string;
   pools: Record<string, DecidedSize>;
-  /** Absent: its spec alone says when it sleeps, as in receipts from before this was done. */
+  /** Absent: no order, as in older receipts. */
   sleep?: SleepOrder;
 }
 
 const TYPE = receiptType(ROLES.decidedSizes);
-/** Selects the receipts by what nobody can change: with a label that was taken off, a size would be the minimum. */
+/** Selects receipts by Secret type, which nobody can change: with a removed label, sizes would fall to minimums. */
 export const DECIDED_SELECTOR = `type=${TYPE}`;
-/** A cache that has not heard of a write by then is broken, and says so itself. */
+/** A cache that lacks a write after this time is broken, and reports that itself. */
 const HEARD_MS = 10_000;
 
-/** Another operator that decides as often as this one is one too many. */
+/** Most conflicts before giving up: a second operator must be running. */
 const MOST_TRIES = 10;
 
 type Cache = Pick<Informer<Secret>, 'get' | 'list' | 'absorb' | 'waitFor' | 'synced'>;
 
-/** A decision about one pool. */
+/** A size decision for one pool. */
 export interface Decision {
   /** `namespace/name` of the cluster, and its UID. */
   readonly key: string;
@@ -48,14 +48,14 @@ export interface Decision {
 }
 
 /**
- * The sizes that were decided for pools, where only the operator writes: a receipt for each cluster that has any. It outlives the operator,
- * so a restart takes no node away.
+ * Decided sizes of pools, in a receipt per cluster where only the operator writes. They survive restarts, so that a
+ * restart removes no node.
  */
 export class DecidedSizes {
   readonly #receipts: Receipts<Kept>;
   readonly #placeOf: (key: string) => ReceiptPlace;
   readonly #cache: Cache;
-  /** Of each Secret once: who compares sizes can compare the objects. */
+  /** Parsed once per Secret, so that sizes can be compared by identity. */
   readonly #known = new WeakMap<Secret, Decided>();
 
   /** @param cache of Secrets selected by DECIDED_SELECTOR in the operator's namespace */
@@ -65,7 +65,7 @@ export class DecidedSizes {
     this.#receipts = new Receipts<Kept>(client, this.#placeOf, { cache });
   }
 
-  /** What is stored for the cluster with this UID. `unknown`: nobody can tell now; then each pool keeps what it has. */
+  /** Stored sizes of the cluster with this UID. `unknown`: not readable now; then each pool keeps its size. */
   get(key: string, uid: string): Decided {
     if (!this.#cache.synced) return 'unknown';
     const place = this.#placeOf(key);
@@ -80,17 +80,17 @@ export class DecidedSizes {
     return decided;
   }
 
-  /** Whether anything lies where the receipt of this cluster would be. */
+  /** Whether a Secret exists at the receipt's place. */
   has(key: string): boolean {
     const { namespace, name } = this.#placeOf(key);
     return this.#cache.get(`${namespace}/${name}`) !== undefined;
   }
 
   /**
-   * Writes down what a pool should have, within its minimum and maximum; nothing when that is stored already. Resolves when everybody
-   * here sees it, so nothing is made before.
-   * @returns the size that holds now; undefined: a person fixed the size of this pool, and nothing was written.
-   * @throws CoppiceError when the receipt cannot be read: it may say something about other pools
+   * Stores a pool's size, within minimum and maximum; does nothing when stored already. Resolves once all readers see
+   * it.
+   * @returns the valid size; undefined: a person fixed this pool's size, and nothing was written
+   * @throws CoppiceError when the receipt is unreadable: it may contain other pools
    */
   async decide({ key, uid, pool, size }: Decision, signal?: AbortSignal): Promise<DecidedSize | undefined> {
     if (pool.sizedBy === 'person') return undefined;
@@ -109,7 +109,7 @@ export class DecidedSizes {
     return decided;
   }
 
-  /** Forgets what was decided for pools that nobody is to decide for any more. Does nothing where no other is stored. */
+  /** Forgets sizes of pools that are no longer decided here. Does nothing without such. */
   async forget(key: string, uid: string, isKeptPool: (pool: string) => boolean, signal?: AbortSignal): Promise<void> {
     const known = this.get(key, uid);
     if (typeof known === 'string' || [...known.keys()].every(isKeptPool)) return;
@@ -122,7 +122,7 @@ export class DecidedSizes {
     });
   }
 
-  /** Whether the cluster with this UID was told to sleep, or to be awake. */
+  /** Stored order to sleep or to be awake. */
   sleepOrder(key: string, uid: string): KnownSleepOrder {
     const decided = this.get(key, uid);
     if (typeof decided === 'string') return decided;
@@ -131,8 +131,8 @@ export class DecidedSizes {
   }
 
   /**
-   * Writes down that a cluster is to sleep, or to be awake, or that its spec alone says so (undefined); nothing when that is stored already.
-   * Resolves when everybody here sees it. Throws CoppiceError when the receipt cannot be read: it may say something about pools.
+   * Stores an order to sleep or to be awake; undefined withdraws it; does nothing when stored already. Resolves once
+   * all readers see it. Throws CoppiceError when the receipt is unreadable: it may contain pools.
    */
   async orderSleep(key: string, uid: string, order: SleepOrder | undefined, signal?: AbortSignal): Promise<void> {
     const isDone = () => isDeepStrictEqual(this.sleepOrder(key, uid), order ?? 'none');
@@ -149,9 +149,9 @@ export class DecidedSizes {
   }
 
   /**
-   * The server is asked: a cache that is behind would lose what else was decided. Whoever else decides something about this cluster in the same
-   * moment, of this process or another, loses nothing: the change is made once more from what is there then.
-   * @param change the receipt as it is to be; undefined: as it is
+   * Changes the receipt as read from the server: a stale cache would lose other decisions. Retries after conflicts with
+   * other writers, so that nobody's change is lost.
+   * @param change returns the new receipt; undefined: no change
    */
   async #change(
     key: string,
@@ -176,13 +176,13 @@ export class DecidedSizes {
     }
   }
 
-  /** To be called when nothing is left of the cluster; does nothing where there is no receipt. */
+  /** Deletes the receipt; call this when nothing is left of the cluster. Does nothing without a receipt. */
   async remove(key: string, signal?: AbortSignal): Promise<void> {
     if (this.has(key)) await this.#receipts.remove(key, signal);
   }
 }
 
-/** `namespace/name` of the cluster that a receipt says it is of; undefined when its name is not computed from that. */
+/** `namespace/name` of a receipt's cluster; undefined when its name does not match. */
 export function clusterOfDecided({ metadata: { name, labels } }: Secret): string | undefined {
   const key = `${labels?.[LABELS.workerClusterNamespace]}/${labels?.[LABELS.workerCluster]}`;
   return decidedSizesName(key) === name ? key : undefined;
@@ -196,7 +196,7 @@ function isSame(decided: Decided, pool: string, size: DecidedSize): boolean {
 const placeOf = (operatorNamespace: string, key: string): ReceiptPlace =>
   clusterReceiptPlace(operatorNamespace, decidedSizesName(key), ROLES.decidedSizes, key);
 
-/** Whether it says something about sizes: half of a receipt would make the other pools shrink to their minimums. */
+/** Validates a receipt: a partial one would shrink other pools to their minimums. */
 const isKept = (kept: Kept | undefined): kept is Kept =>
   typeof kept?.uid === 'string' &&
   typeof kept.pools === 'object' &&

@@ -4,10 +4,10 @@ import { say } from './conditions.ts';
 
 export const DRIFTED = 'Drifted';
 
-/** Of what drifted, so many are named. */
+/** Most named changes. */
 const SHOWN = 10;
 
-/** Condition Drifted of what others were found to have changed. @param toMend what to do about it, a sentence. Pure. */
+/** Condition Drifted for found drift. @param toMend advice, a sentence. Pure. */
 export function drifted(
   changes: readonly Change[],
   toMend: string,

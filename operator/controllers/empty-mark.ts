@@ -1,2 +1,2 @@
-/** At the end of ANNOTATIONS.emptiedSince: nothing is left on the node, and it is counted as gone. */
+/** Suffix of ANNOTATIONS.emptiedSince: the node is empty and counts as gone. */
 export const EMPTY = ' empty';

@@ -11,10 +11,10 @@ import { explained } from './problematic-webhook.ts';
 import { writeStatus } from './status-writer.ts';
 import { withoutNumbers } from './without-numbers.ts';
 
-/** Condition of an object that the operator could not work on. The next run that succeeds leaves it out. */
+/** Condition of an object whose reconcile failed; the next success removes it. */
 const RECONCILED = 'Reconciled';
 
-/** A connection that breaks once is nothing to write down: this many failures in a row are. */
+/** Consecutive transient failures before they are reported. */
 const TRANSIENT_FAILURES = 3;
 
 interface FailureDependencies {
@@ -22,7 +22,7 @@ interface FailureDependencies {
   now(): Date;
 }
 
-/** A `failed` for runController: what a reconcile of this kind throws is told in the status of its object. */
+/** A `failed` callback for runController: writes a reconcile's error to the object's status. */
 export const failuresOf =
   <T extends KubeObject>(deps: FailureDependencies, cache: Informer<T>) =>
   async (key: string, error: unknown, failures: number): Promise<void> => {
@@ -32,8 +32,8 @@ export const failuresOf =
   };
 
 /**
- * Says in the conditions of an object what a reconcile of it threw, with a code. Nothing is written where a condition says so already:
- * many reconciles tell of their failure themselves before they throw.
+ * Writes a reconcile's error with its code to the object's conditions, unless one reports it already, as many
+ * reconciles do before they throw.
  */
 export async function tellFailure<T extends KubeObject>(
   deps: FailureDependencies,
@@ -50,7 +50,7 @@ export async function tellFailure<T extends KubeObject>(
   const message = `the operator failed to reconcile this ${object.kind}: ${text}. It tries again by itself`;
   const codes = [codeOf(known)];
   const failed = say(RECONCILED, false, 'ReconcileFailed', message, codes);
-  // What an earlier run saw stays said; where none ever came so far, nobody else says that it is not Ready.
+  // Earlier conditions stay; without any, nothing else says that it is not Ready.
   const ready = findCondition(before, 'Ready') ? undefined : say('Ready', false, 'ReconcileFailed', message, codes);
   const others = before.filter(({ type }) => type !== RECONCILED);
   const status = {
@@ -60,7 +60,7 @@ export async function tellFailure<T extends KubeObject>(
   await writeStatus(deps.garden, cache, newest!, status);
 }
 
-/** The code of an error. One without is taken for a fault of the object, unless it came from the network. */
+/** Code of an error; without one a fault of the object, unless it came from the network. */
 function codeOf(error: unknown): ErrorCode {
   if (error instanceof CoppiceError) return error.code;
   return isTransient(error) ? 'ERR_RETRYABLE_INFRA_DEPENDENCIES' : 'ERR_RETRYABLE_CONFIGURATION_PROBLEM';

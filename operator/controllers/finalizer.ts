@@ -7,14 +7,15 @@ import { keyOf, type Resource } from '../kube/resources.ts';
 
 export const isHeld = ({ metadata }: KubeObject): boolean => metadata.finalizers?.includes(FINALIZER) ?? false;
 
-/** What is known of objects of one kind. */
+/** Cache of one kind. */
 type Cache<T extends KubeObject> = Pick<Informer<T>, 'get' | 'absorb'>;
 
 /**
- * Puts our finalizer on an object (`held`), or takes it off; no write when it is so already. Labels come with the finalizer. Finalizers of
- * others stay as they are by then: one that was lost would let go what somebody still needs, and one that was put back would hold it for ever.
+ * Adds our finalizer (`held`) or removes it; no write when done already. Labels are written with it. Preserves
+ * concurrent changes of other finalizers: losing one would release what somebody needs, restoring one would hold it for
+ * ever.
  *
- * @throws KubeApiError when they have changed since they were last seen
+ * @throws KubeApiError when the finalizers have changed since the cached state
  */
 export async function hold<T extends KubeObject>(
   { garden }: { garden: Pick<KubeClient, 'mergePatch' | 'jsonPatch'> },
@@ -30,14 +31,14 @@ export async function hold<T extends KubeObject>(
   const at = finalizers.indexOf(FINALIZER);
   const isMarked = Object.entries(labels ?? {}).every(([label, value]) => metadata.labels?.[label] === value);
   if (at >= 0 === held && (isMarked || !held)) return;
-  // To what is on its way out no finalizer can be added.
+  // The API server refuses new finalizers on a terminating object.
   if (held && deletionTimestamp) return;
   if (held) {
     const patch = { metadata: { finalizers: [...new Set([...finalizers, FINALIZER])], labels, resourceVersion } };
     cache.absorb(await garden.mergePatch<T>(resource, name, namespace, patch, { signal }));
     return;
   }
-  // By its place and not with the version of the object: status is written until the end, and is nothing to begin anew for.
+  // A test on the finalizer's index instead of the resource version: status writes until the end must not conflict.
   const path = `/metadata/finalizers/${at}`;
   const operations = [
     { op: 'test', path: '/metadata/uid', value: uid },
@@ -47,7 +48,7 @@ export async function hold<T extends KubeObject>(
   try {
     cache.absorb(await garden.jsonPatch<T>(resource, name, namespace, operations, { signal }));
   } catch (error) {
-    // The cache had not heard yet that it has gone.
+    // The cache did not show the deletion yet.
     if (!isNotFound(error)) throw error;
   }
 }

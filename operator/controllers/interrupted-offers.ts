@@ -12,7 +12,7 @@ import { type ClusterInPlace, whereItIs } from './where-it-is.ts';
 const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
 const ZONE = 'topology.kubernetes.io/zone';
 
-/** Remembers what a cloud takes away of a cluster, for whoever buys machines there for the same namespace. */
+/** Remembers a cluster's interrupted offers, for all buyers of the namespace. */
 export function noteInterrupted(
   { profiles, capacity }: { profiles: Parameters<typeof whereItIs>[1]; capacity: Pick<DepletedOffers, 'interrupted'> },
   cluster: WorkerCluster,
@@ -24,7 +24,7 @@ export function noteInterrupted(
   for (const { offer, taken } of interruptedOffers(there, nodes)) capacity.interrupted(offer, { namespace, taken });
 }
 
-/** Spot machines of one offer that a cloud takes away. */
+/** Interrupted spot machines of one offer. */
 interface Interrupted {
   readonly offer: Offer;
   /** UIDs of their nodes. */
@@ -32,9 +32,8 @@ interface Interrupted {
 }
 
 /**
- * Spot machines of a cluster that its cloud takes away now, each offer once. Who owns the cluster writes labels of its nodes and may have
- * asked for anything: only what both the pool and the CloudProfile have counts. A node that does not say of which zone it is tells nothing.
- * Pure.
+ * Interrupted spot machines of a cluster, by offer. Tenants write node labels: only values in both the pool and the
+ * CloudProfile count, and a node without a zone is ignored. Pure.
  */
 function interruptedOffers({ cluster, profile }: ClusterInPlace, nodes: readonly Node[]): Interrupted[] {
   const going = nodes.filter((node) => isThere(node) && whyInterrupted(node) !== undefined);

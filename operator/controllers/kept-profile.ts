@@ -5,17 +5,17 @@ import type { Shoot } from '../api/shoot.ts';
 import { profileNameOf, type WorkerCluster } from '../api/workercluster.ts';
 import type { ManagedFacts } from './managed/facts.ts';
 
-/** What a cluster was granted of a profile. */
+/** What a cluster uses of a profile. */
 interface InUse {
   readonly versions: readonly string[];
   readonly region: string | undefined;
   readonly zones: readonly string[];
   readonly machineTypes: readonly string[];
-  /** What the profile said of this when nobody else did. */
+  /** Defaults of the profile that the cluster relied on. */
   readonly defaults?: Partial<NonNullable<CloudProfile['spec']['defaults']>>;
 }
 
-/** Machine types that a cluster was granted: a WorkerCluster says so in its status, a Shoot is made as it was granted. */
+/** Machine types of a cluster: from a WorkerCluster's status, or a Shoot's spec. */
 export function machineTypesOf(object: WorkerCluster | Shoot): string[] {
   const types =
     object.kind === 'Shoot'
@@ -28,7 +28,7 @@ const known = (names: readonly (string | undefined)[]): string[] => [
   ...new Set(names.filter((name) => name !== undefined)),
 ];
 
-/** What a Shoot uses. One that nobody has looked at yet uses nothing; of one that people wrote themselves, a new version is a new wish. */
+/** What a Shoot uses. A new Shoot uses nothing; in one that people wrote, a new version is a new wish. */
 export function usedByShoot(shoot: Shoot): InUse | undefined {
   const { spec, status, metadata } = shoot;
   if (status?.seedName === undefined) return undefined;
@@ -42,8 +42,8 @@ export function usedByShoot(shoot: Shoot): InUse | undefined {
 }
 
 /**
- * What a WorkerCluster uses of the profile of the place that it is written for, with the Shoot that was made for it, or as a cloud was
- * asked for it. undefined: nothing, or nothing that is known to be there.
+ * What a WorkerCluster uses of its place's profile, by its Shoot or the cloud's last request. undefined: nothing known
+ * to exist.
  */
 export function usedByCluster(
   cluster: WorkerCluster,
@@ -52,7 +52,7 @@ export function usedByCluster(
 ): InUse | undefined {
   const { spec, status } = cluster;
   const madeHere = managed?.madeIn?.profile === profileNameOf(cluster) ? managed.madeIn : undefined;
-  // With other places it may go to, what it was granted says nothing of where.
+  // With fallbacks, the grant does not say which place it is for.
   const granted = spec.fallback ? undefined : status?.admitted;
   if (!shoot && !madeHere && !granted) return undefined;
   const region = shoot?.spec.region ?? madeHere?.region ?? granted?.region;
@@ -71,7 +71,7 @@ export function usedByCluster(
   };
 }
 
-/** What a cluster was granted that it did not name itself: another default of the profile is for new clusters. */
+/** Defaults that a cluster relied on: changed defaults of the profile are for new clusters. */
 function defaultsOf(
   { spec, status }: WorkerCluster,
   ranges: { pods?: string; services?: string } | undefined,
@@ -82,7 +82,7 @@ function defaultsOf(
   const unnamed = names(spec) ? [] : pools.filter((pool) => !names(pool) && !('gpu' in pool)).map(({ name }) => name);
   const granted = status?.admitted;
   const machineType = granted?.pools.find(({ name }) => unnamed.includes(name))?.machineType;
-  // Other ranges would be another network, and another cluster.
+  // Other ranges would mean another network, and another cluster.
   const { pods, services } = ranges ?? {};
   return {
     ...(machineType && { machineType }),
@@ -92,8 +92,8 @@ function defaultsOf(
 }
 
 /**
- * A profile as a cluster sees it that runs: what it uses stays on offer to it, whatever the profile says by now. What a profile no longer
- * has stops new wishes, and nothing that runs. Pure; the profile itself where nothing was taken away.
+ * A profile for a running cluster: what it uses stays available to it. Removing something from a profile stops new
+ * wishes, nothing that runs. Pure; returns the same profile when nothing was removed.
  */
 export function keptFor(profile: CloudProfile, inUse: InUse, now: Date): CloudProfile {
   const spec = {
@@ -119,7 +119,7 @@ function keptVersions({ spec }: CloudProfile, { versions }: InUse, now: Date) {
   if (kept.length === 0) return spec.kubernetes.versions;
   return [
     ...offered.filter(({ version }) => !kept.includes(version)),
-    // Nobody gets it without naming it.
+    // Deprecated versions are used only when named.
     ...kept.map((version) => ({ version, classification: 'deprecated' as const })),
   ];
 }

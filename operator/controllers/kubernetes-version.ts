@@ -13,8 +13,8 @@ function compareVersions(a: string, b: string): number {
 }
 
 /**
- * The full version for what was asked: itself, the newest patch of a minor, or without a wish the newest `supported` one.
- * Versions in preview are only taken by name; expired ones not at all (the rule of Gardener's maintenance). undefined: none fits.
+ * Full version for a wish: itself, the newest patch of a minor, or by default the newest `supported` one. Preview
+ * versions are used only by name; expired ones never (as in Gardener's maintenance). undefined: none fits.
  */
 export function resolveVersion(asked: string | undefined, profile: CloudProfile, now: Date): string | undefined {
   const offered = (profile.spec.kubernetes.versions ?? []).filter(
@@ -32,7 +32,7 @@ export function resolveVersion(asked: string | undefined, profile: CloudProfile,
   return newest(patches.map((offer) => offer.version));
 }
 
-/** Why a running cluster cannot go from one version to another, or undefined when it can. */
+/** Why a running cluster cannot be upgraded; undefined: it can. */
 export function upgradeProblem(from: string, to: string): string | undefined {
   const [a, b] = [parseVersion(from), parseVersion(to)];
   if (compareVersions(to, from) < 0)

@@ -1,20 +1,20 @@
 import { CoppiceError, type ErrorCode, errorText } from '../api/errors.ts';
 
-/** What an API server says of a webhook that refused a request, or that did not answer. */
+/** API server's text about a webhook that refused or did not answer. */
 const WEBHOOK = /\b(?:calling webhook|admission webhook) "([^"]{1,253})"/;
-/** Of a trial: the webhook was not asked at all. */
+/** In a dry run the webhook was not called. */
 const NOT_ASKED = /does not support dry run/;
 
-/** Name of the webhook of a cluster because of which a request failed, as the API server said it; undefined: no webhook had a part in it. */
+/** Webhook of the cluster that caused a failed request, by the API server's text; undefined: none. */
 export const webhookIn = (text: string): string | undefined =>
   NOT_ASKED.test(text) ? undefined : WEBHOOK.exec(text)?.[1];
 
-/** Codes of a condition that passes on what an API server said. */
+/** Codes of a condition that contains an API server's text. */
 export const codesOfRefusal = (text: string): ErrorCode[] => (webhookIn(text) ? ['ERR_PROBLEMATIC_WEBHOOK'] : []);
 
 /**
- * The error with its code, where a webhook of the cluster caused it; another one as it is. The operator neither changes nor deletes a webhook:
- * it is the tenant's, who alone knows what it protects.
+ * The error with its code if a webhook caused it; else unchanged. The operator never changes or deletes a tenant's
+ * webhook, whose purpose only the tenant knows.
  */
 export function explained(error: unknown): unknown {
   if (error instanceof CoppiceError && error.code === 'ERR_PROBLEMATIC_WEBHOOK') return error;

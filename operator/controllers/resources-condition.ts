@@ -1,13 +1,13 @@
 import type { SaidOf } from '../api/reasons.ts';
 import { say } from './conditions.ts';
 
-/** Condition of a cluster in which an amount is too large to be counted; absent otherwise. */
+/** Condition of a cluster with amounts too large to count; absent otherwise. */
 export const RESOURCES_COUNTED = 'ResourcesCounted';
-/** A cluster may have thousands of such pods. */
+/** Most named pods: a cluster may have thousands. */
 const MOST_NAMED = 3;
 const LONGEST_NAME = 120;
 
-/** Condition ResourcesCounted; undefined: every amount was counted. Pure. @param uncounted see CountedResources */
+/** Condition ResourcesCounted; undefined: all amounts were counted. Pure. @param uncounted see CountedResources */
 export function resourcesCondition(
   uncounted: readonly string[],
 ): SaidOf<'ResourcesCounted', 'AmountTooLarge'> | undefined {

@@ -5,7 +5,7 @@ import { keyOf } from '../kube/resources.ts';
 
 const BY_TECHNICAL_ID = 'technicalID';
 
-/** Index of caches of WorkerClusters and Shoots: by the name that all of a cluster has outside the garden, in every mode. */
+/** Index of WorkerClusters and Shoots by technical ID, in all modes. */
 export const byTechnicalID = {
   [BY_TECHNICAL_ID]: ({ metadata }: { metadata: { namespace?: string; name: string } }) => [
     technicalID(metadata.namespace ?? '', metadata.name),
@@ -19,7 +19,7 @@ interface Indexed<T> {
 
 type Cluster = Pick<WorkerCluster, 'metadata' | 'status'>;
 
-/** The other WorkerClusters and Shoots whose technical id is that of this one, also where it is made in another mode. */
+/** Other WorkerClusters and Shoots with the same technical ID, in any mode. */
 export function othersOfSameID<W extends Cluster, S extends Pick<Shoot, 'metadata'>>(
   { metadata: { namespace = '', name } }: Pick<Cluster, 'metadata'>,
   clusters: Indexed<W>,
@@ -34,9 +34,8 @@ export function othersOfSameID<W extends Cluster, S extends Pick<Shoot, 'metadat
 }
 
 /**
- * Who has the technical id already that a cluster would have, in words; undefined: nobody. Long names share one where their hashes are
- * alike, which whoever wants to can bring about: namespaces, stacks, tags and DNS names of the one would be taken for the other's. Of two
- * that are both new the older one has it.
+ * Holder of a cluster's technical ID, as text; undefined: nobody. Long names collide when their hashes do, which can be
+ * provoked: namespaces, stacks, tags and DNS names would be mixed up. Of two new clusters the older one gets it.
  */
 export function technicalIDTakenBy(
   cluster: Cluster,

@@ -16,19 +16,19 @@ interface AskedPool {
   readonly spot: boolean;
 }
 
-/** What was asked of a place that had no machines left for it. */
+/** A request that a place refused as sold out. */
 interface Refused {
   readonly recordEvent: RecordEvent;
   readonly cluster: WorkerCluster;
   readonly profile: CloudProfile;
-  /** In the region of the cluster. */
+  /** In the cluster's region. */
   readonly pools: readonly AskedPool[];
 }
 
 /**
- * Remembers which pools could not be had, and says so once each. Where the cloud does not tell which pool it is about, it can only be
- * the one that there is.
- * @returns whether anything of it is news
+ * Remembers sold-out pools and records an Event for each new one. If the cloud does not name a pool, only a single pool
+ * can be meant.
+ * @returns whether anything is new
  */
 export function noteShortages(
   capacity: DepletedOffers,
@@ -64,7 +64,7 @@ export function noteShortages(
   return isNews;
 }
 
-/** The same for a Shoot that was made for a cluster; who made a Shoot by hand has named no alternatives. */
+/** Like noteShortages, for a WorkerCluster's Shoot; a Shoot made by a person has no alternatives. */
 export function shootIsShort(
   deps: {
     readonly clusters: Pick<Informer<WorkerCluster>, 'get'>;

@@ -11,18 +11,18 @@ interface Written {
   readonly cluster: WorkerCluster;
 }
 
-/** Something that a spec asks for and cannot have. @param field below `spec` */
+/** A problem of a spec. @param field path below `spec` */
 export const problem = (field: string, message: string, code: ErrorCode = 'ERR_CONFIGURATION_PROBLEM'): Problem => ({
   field,
   message,
   code,
 });
 
-/** Names for an error, no more than anybody reads. */
+/** A limited list of names for an error. */
 export const among = (names: readonly string[]): string =>
   names.length > 12 ? `${names.slice(0, 12).join(', ')}, ...` : names.join(', ');
 
-/** What a profile alone says against the spec of a cluster of which nothing is made yet, in any mode. Pure. */
+/** Problems of a new cluster's spec by its profile, in any mode. Pure. */
 export function specProblems(cluster: WorkerCluster, profile: CloudProfile, now: Date): Problem[] {
   const sizes = desiredSizes({ cluster, profile });
   return [
@@ -33,7 +33,7 @@ export function specProblems(cluster: WorkerCluster, profile: CloudProfile, now:
   ];
 }
 
-/** Region and zones of a cluster by its profile, and what of them there is not. Pure. */
+/** Region and zones of a cluster by its profile, with their problems. Pure. */
 export function resolvePlace({ cluster: { spec } }: Written, profile: CloudProfile) {
   const name = profile.metadata.name;
   const problems: Problem[] = [];
@@ -55,7 +55,7 @@ export function resolvePlace({ cluster: { spec } }: Written, profile: CloudProfi
   return { region, zones, problems };
 }
 
-/** What is wrong with a version that is asked for. Pure. */
+/** Problems of a requested version. Pure. */
 export function kubernetesProblems(wanted: string | undefined, profile: CloudProfile, now: Date): Problem[] {
   if (resolveVersion(wanted, profile, now) !== undefined) return [];
   const offered = (profile.spec.kubernetes.versions ?? []).map((offer) => offer.version);
@@ -82,7 +82,7 @@ function gpuProblems(
   return [problem(field, `${message} (with GPUs it has: ${known.length > 0 ? among(known) : 'none'})`)];
 }
 
-/** What pools ask for that there is not. Pure. */
+/** Problems of pools. Pure. */
 export function poolProblems({ cluster }: Written, profile: CloudProfile, pools: readonly DesiredPool[]): Problem[] {
   const name = profile.metadata.name;
   const problems: Problem[] = [];
@@ -107,14 +107,14 @@ export function poolProblems({ cluster }: Written, profile: CloudProfile, pools:
       );
     } else problems.push(...gpuProblems(pool, index, cluster, profile));
   });
-  // The API server sees the number that we filled in: without it, taking the pools away would take all nodes.
+  // The API server sees the defaulted number: without it, removing the pools would remove all nodes.
   const { pools: listed, dataPlaneNodes, adopt } = cluster.spec;
   if (!listed && dataPlaneNodes === undefined && !adopt)
     problems.push(problem('dataPlaneNodes', 'say how many nodes: dataPlaneNodes, or pools with a minimum each'));
   return problems;
 }
 
-/** Only growth is judged: a cluster above a lowered limit stays as it is, and may shrink. */
+/** Judges growth only: a cluster above a lowered limit stays, and may shrink. */
 export function limitProblems(
   { spec }: WorkerCluster,
   profile: CloudProfile,
@@ -128,5 +128,5 @@ export function limitProblems(
   return [problem(spec.dataPlaneNodes === undefined ? 'pools' : 'dataPlaneNodes', message, 'ERR_INFRA_QUOTA_EXCEEDED')];
 }
 
-/** All of them together. */
+/** Sum. */
 export const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);

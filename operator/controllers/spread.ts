@@ -1,14 +1,14 @@
 import { shortHash } from '../api/names.ts';
 
-/** In [0, 1), always the same for one key: what a fleet began together, it does not go on with together. */
+/** A hash in [0, 1), constant per key, that spreads a fleet's periodic work. */
 const shareOf = (key: string): number => Number.parseInt(shortHash(key), 16) / 2 ** 32;
 
-/** The interval in milliseconds, up to a tenth shorter and never longer. Pure; always the same for one key. */
+/** The interval in milliseconds, up to a tenth shorter. Pure; constant per key. */
 export const spread = (everyMs: number, key: string): number => Math.round(everyMs * (0.9 + 0.1 * shareOf(key)));
 
 /**
- * The next moment of this key: always the same ones in the day. So operators that start do not look at all clusters at once, and
- * need not write down when one was looked at. Pure.
+ * Next moment of this key, at constant times of the day, so that restarted operators do not check all clusters at once,
+ * and need no stored times. Pure.
  */
 export function nextMoment(now: Date, everyMs: number, key: string): Date {
   const phase = Math.floor(everyMs * shareOf(key));

@@ -1,7 +1,7 @@
 import { LABELS } from '../api/group.ts';
 import type { Node, Taint } from '../kube/resources.ts';
 
-/** What of a pool is read here. */
+/** The used fields of a pool. */
 interface StartingPool {
   readonly name: string;
   readonly startupTaints?: readonly Taint[];
@@ -16,7 +16,7 @@ const isAmong =
   ({ key, effect }: Taint): boolean =>
     taints.some((one) => one.key === key && one.effect === effect);
 
-/** The node as it is once its agents are ready: a pod that waits for that needs no other node. Pure. */
+/** The node without startup taints: a pod that waits for an agent needs no other node. Pure. */
 export function withoutStartupTaints(node: Node, pools: readonly StartingPool[]): Node {
   const { taints } = node.spec;
   const starting = isAmong(ofNode(node, pools));
@@ -24,7 +24,7 @@ export function withoutStartupTaints(node: Node, pools: readonly StartingPool[])
   return { ...node, spec: { ...node.spec, taints: taints.filter((taint) => !starting(taint)) } };
 }
 
-/** A clause for people about nodes that wait for an agent; undefined: none does. Pure. */
+/** Clause about nodes that wait for agents; undefined: none. Pure. */
 export function startupTaintsLine(nodes: readonly Node[], pools: readonly StartingPool[]): string | undefined {
   if (!pools.some(({ startupTaints }) => startupTaints?.length)) return undefined;
   const waiting = nodes.flatMap((node) => {

@@ -2,7 +2,7 @@ import { ANNOTATIONS } from '../api/group.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
 import { LAST_APPLIED } from '../kube/informer.ts';
 
-/** Who fills in spec.dataPlaneNodes: nobody's wish. */
+/** Field manager that fills in spec.dataPlaneNodes: nobody's wish. */
 export const DEFAULTER = 'coppice-scale-default';
 
 interface Owned {
@@ -22,10 +22,10 @@ export const ownersOf = ({ metadata }: WorkerCluster): Owned[] | undefined =>
   metadata.managedFields as Owned[] | undefined;
 
 /**
- * A WorkerCluster as people wrote it: without the number of nodes that the operator filled in for the scale subresource. That is the
- * operator's where the annotation says the same number, and whoever wrote the one wrote the other: then it came back with an export or a
- * backup. Else where status.defaultedNodes has it and nobody owns it. Where that cannot be told from a person's, it is a person's: a size
- * that was fixed by mistake is seen, one that was taken back drains nodes. May change what it gets.
+ * The WorkerCluster as people wrote it, without a number that the operator filled in for the scale subresource. The
+ * number is the operator's if the annotation has the same number and the same writer (as after export or backup), or if
+ * status.defaultedNodes has it and nobody owns it. In doubt it is a person's: a size fixed by mistake is visible, a
+ * removed one drains nodes. May change its argument.
  */
 export function asStated(cluster: WorkerCluster): WorkerCluster {
   const { spec, status, metadata } = cluster;
@@ -42,7 +42,7 @@ export function asStated(cluster: WorkerCluster): WorkerCluster {
   const isOurs =
     (marked || status?.defaultedNodes?.includes(nodes) === true) && others.length === 0 && !isWished(lastApplied);
   if (!isOurs) {
-    // Who applies a manifest with it again and again would write it back each time.
+    // A repeated apply with the annotation would restore it each time.
     const isApplied = owners.some((owner) => owner.operation === 'Apply' && ownsMark(owner));
     const isOld = mark !== undefined && !isApplied && !lastApplied?.includes(ANNOTATIONS.filledInNodes);
     return {
@@ -62,7 +62,7 @@ interface Manifest {
 }
 
 /**
- * Whether a manifest of `kubectl apply` says the number and does not say that it is ours: where it is the one that was there, the API server
+ * Whether a manifest of `kubectl apply` has the number without our annotation: for an unchanged value the API server
  * makes kubectl no owner.
  */
 function isWished(lastApplied: string | undefined): boolean {
@@ -70,7 +70,7 @@ function isWished(lastApplied: string | undefined): boolean {
     const manifest = JSON.parse(lastApplied ?? '{}') as Manifest | null;
     const said = manifest?.spec?.dataPlaneNodes;
     if (typeof said !== 'number') return false;
-    // An older manifest says another number than the operator has filled in since.
+    // An older manifest has an earlier filled-in number.
     return manifest?.metadata?.annotations?.[ANNOTATIONS.filledInNodes] !== String(said);
   } catch {
     return true;

@@ -8,8 +8,8 @@ import { keyOf } from '../kube/resources.ts';
 import type { ChangeEvent } from '../kube/store.ts';
 
 /**
- * Writes the status of an object as a whole, and only when it says something new.
- * @returns whether it was written.
+ * Writes an object's whole status if it changed.
+ * @returns whether it was written
  */
 export async function writeStatus<T extends KubeObject>(
   client: KubeClient,
@@ -20,12 +20,12 @@ export async function writeStatus<T extends KubeObject>(
 ): Promise<boolean> {
   const newest = cache.get(keyOf(object)) ?? object;
   const wanted = JSON.parse(JSON.stringify(status)) as Record<string, unknown>;
-  // An empty list is stored, an absent one is not: both say the same, so neither is a reason to write.
+  // Empty lists and absent ones are equal: no reason to write.
   if (isDeepStrictEqual(withoutEmpty(newest.status ?? {}), withoutEmpty(wanted))) return false;
   const { apiVersion, kind } = object;
   const { name, namespace, uid } = object.metadata;
   const written = await client.apply<T>(
-    // The uid keeps a late write from landing on a new object of the same name.
+    // The UID protects a new object of the same name from a late write.
     { apiVersion, kind, metadata: { name, namespace, uid }, status: wanted } as unknown as T,
     { subresource: 'status', fieldManager: FIELD_MANAGER, leaveOutUndeclared: true, signal },
   );
@@ -33,12 +33,12 @@ export async function writeStatus<T extends KubeObject>(
   return true;
 }
 
-/** Whether a change is one that a controller makes itself by writing the status: never a reason to work on the object again. */
+/** Whether only the status changed, which controllers write themselves: no reason to reconcile. */
 export function onlyStatusChanged<T extends KubeObject>(event: ChangeEvent<T>): boolean {
   return event.type === 'updated' && isDeepStrictEqual(withoutStatus(event.old), withoutStatus(event.object));
 }
 
-/** Whether a change is one that holds an object or lets it go: never a reason to work on what uses the object. */
+/** Whether only finalizers changed: no reason to reconcile users of the object. */
 export function onlyFinalizersChanged<T extends KubeObject>(event: ChangeEvent<T>): boolean {
   return event.type === 'updated' && isDeepStrictEqual(withoutFinalizers(event.old), withoutFinalizers(event.object));
 }
@@ -48,7 +48,7 @@ function withoutFinalizers(object: KubeObject): object {
   return { ...object, metadata };
 }
 
-/** Whether a change is news for whoever uses the object: what is told of it, and that it is held, follows from its users. */
+/** Whether a change matters to users of the object: its status and finalizers follow from them. */
 export const concernsUsers = <T extends KubeObject>(event: ChangeEvent<T>): boolean =>
   !onlyStatusChanged(event) && !onlyFinalizersChanged(event);
 
@@ -61,7 +61,7 @@ function withoutStatus(object: KubeObject): object {
 const withoutEmpty = (status: object): object =>
   Object.fromEntries(Object.entries(status).filter(([, value]) => !(Array.isArray(value) && value.length === 0)));
 
-/** The operation with its time moved only when it says something new. */
+/** The operation, with a new time only when it changed. */
 export function operation(
   before: LastOperation | undefined,
   next: Omit<LastOperation, 'lastUpdateTime'>,

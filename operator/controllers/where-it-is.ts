@@ -3,16 +3,16 @@ import { profileNameOf, type WorkerCluster } from '../api/workercluster.ts';
 import { regionOf } from '../burst/clusters/offer.ts';
 import { inEachPlace } from '../capacity/places.ts';
 
-/** A cluster as it would be written for one of its places, with the CloudProfile of that. */
+/** A cluster as written for one of its places, with that place's CloudProfile. */
 export interface ClusterInPlace {
   readonly cluster: WorkerCluster;
   readonly profile: CloudProfile;
 }
 
 /**
- * A cluster in the place that it is in by its status: one that fell back has the machine types, zones and region of that. Where its status
- * names no region, or one that is in no place of its spec, it is in its own. undefined: the CloudProfile is not known. Pure.
- * @param region that it is known to be in; absent: that of its status
+ * The cluster in its present place by its status: after a fallback with that place's machine types, zones and region.
+ * Without a known region in the status, its own place. undefined: unknown CloudProfile. Pure.
+ * @param region known region; absent: that of its status
  */
 export function whereItIs(
   written: WorkerCluster,

@@ -1,2 +1,5 @@
-/** A message with a port or a time in it is new at every try: each would be written, and each write is a reason to try again at once. */
+/**
+ * Replaces numbers, such as ports and times: otherwise a message changes with every try, and each write triggers
+ * another try.
+ */
 export const withoutNumbers = (text: string): string => text.replace(/[0-9]+/g, '#');

@@ -27,13 +27,13 @@ export interface NodesSight {
   /** The cluster as written for its place, with that place's CloudProfile. */
   readonly cluster: WorkerCluster;
   readonly profile: CloudProfile;
-  /** What was decided for its pools. */
+  /** Decided sizes of its pools. */
   readonly decided: Exclude<Decided, 'unknown'>;
-  /** Its nodes by name. */
+  /** Nodes by name. */
   readonly nodes: ReadonlyMap<string, Node>;
   /** UIDs of all its pods. */
   readonly podIDs: ReadonlySet<string>;
-  /** Pods that have not ended, by the name of their node. */
+  /** Running pods by node. */
   readonly podsOn: ReadonlyMap<string, readonly Pod[]>;
   /** Its DaemonSets with expected pods. */
   readonly daemons: readonly Daemon[];

@@ -8,13 +8,13 @@ export interface HubSays {
   readonly demands: readonly Demand[] | undefined;
   /** Placements. Absent: not reported. */
   readonly placed?: readonly PlacedSource[] | undefined;
-  /** What it asks about work that it holds. Absent: nothing there asks, or nobody would answer. */
+  /** Questions about held work. Absent: none, or not answered. */
   readonly asking?: Asking | undefined;
 }
 
 /**
- * What a hub has no place for, and what it asks, of objects that are read once for both: a large hub has thousands of them, and what is told of
- * one moment is decided for all of it. Throws as Reader does.
+ * Reads a hub's unplaced work and questions from objects that are listed once: a large hub has thousands, and one
+ * decision should see one moment. Throws as Reader does.
  */
 export async function hearHub(
   type: Pick<HubType, 'demand' | 'placed'> & { readonly asks?: HubType['asks'] | undefined },

@@ -6,18 +6,18 @@ import type { Amounts, Demand } from '../../hubs/contract.ts';
 import type { Pod } from '../../kube/resources.ts';
 import type { Waits } from './memory.ts';
 
-/** So many of a hub's demands are looked at. */
+/** Most demands of a hub per cycle. */
 export const MOST_DEMANDS = 5_000;
 
-/** Work of a hub with what it is chosen by. */
+/** Work of a hub with its sort keys. */
 export type HubWork = WaitingWork & {
   readonly namespace: string | undefined;
   readonly asked: Amounts;
-  /** Since when the hub says the same of it without a break, milliseconds since the epoch. */
+  /** Since when the hub reports the work unchanged, milliseconds since the epoch. */
   readonly unchangedSince: number;
 };
 
-/** What a hub has no place for, as the planner takes it. */
+/** A hub's unplaced work for the planner. */
 export function workOf(demands: readonly Demand[], waits: ReadonlyMap<string, Waits>, now: number): HubWork[] {
   const known = demands.filter(({ problem }) => problem === undefined);
   return lookedAt(known, waits).flatMap((demand) => {
@@ -44,7 +44,7 @@ export function workOf(demands: readonly Demand[], waits: ReadonlyMap<string, Wa
   });
 }
 
-/** Whole sources: of each namespace in turn those that have waited longest. */
+/** Whole sources, longest waiting first, in turns of namespaces. */
 function lookedAt(demands: readonly Demand[], waits: ReadonlyMap<string, Waits>): readonly Demand[] {
   if (demands.length <= MOST_DEMANDS) return demands;
   const since = ([first]: readonly Demand[]) => waits.get(first!.source)?.since ?? Number.MAX_SAFE_INTEGER;
@@ -63,13 +63,13 @@ const podOf = ({ namespace = 'default', template, ...demand }: Demand): Pod => (
   spec: template?.spec ?? barePod(demand),
 });
 
-/** Of a hub that tells no more than what a replica asks for and on which nodes. */
+/** Pod spec for hubs that report only requests and node constraints. */
 const barePod = ({ each, others, nodes }: Pick<Demand, 'each' | 'others' | 'nodes'>): Pod['spec'] => ({
   ...nodes,
   containers: [{ name: 'work', resources: { requests: { ...others, ...quantitiesOf(each) } } }],
 });
 
-/** What a replica asks for, in words. */
+/** Requests of a replica, as text. */
 export const wordsOf = ({ cpu, memory, gpu }: Amounts, others: Demand['others'] = {}): string =>
   [
     cpu && `${cpu} CPU`,

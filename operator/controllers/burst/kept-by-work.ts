@@ -7,8 +7,8 @@ import { emptiesUnderused, thresholdOf } from './own-clusters.ts';
 import type { Seen } from './seen.ts';
 
 /**
- * Which work keeps clusters from being given back that are old enough to go: sentences, by name. They name a pod that is there for longer than a
- * cluster is left idle, and the same one until it goes, so that the status says nothing new while pods come and go.
+ * Texts about work that keeps due clusters, by name. Each names a pod older than the idle time, and the same one until
+ * it is gone, so that the status stays stable while pods change.
  */
 export function keptByWork(
   deps: Pick<BurstSightDependencies, 'openClusters'>,

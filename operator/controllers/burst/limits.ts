@@ -5,7 +5,7 @@ import { parseMoney } from '../../cost/money.ts';
 
 const MINUTE_MS = 60_000;
 
-/** What a policy allows, with what holds where it says nothing. */
+/** Limits of a policy with defaults. */
 export function limitsOf(spec: BurstPolicySpec): Limits {
   const { trigger, minimumPriority, maximumClusters, maximumNodes, budget, scaleIn, cooldown, suspend } = spec;
   const time = (text: string | undefined, usual: number) =>

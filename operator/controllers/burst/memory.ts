@@ -1,22 +1,22 @@
 import type { Demand } from '../../hubs/contract.ts';
 import { Placements } from './placements.ts';
 
-/** Since when a source is so without a break, milliseconds since the epoch. */
+/** Since when a source waits without a break, milliseconds since the epoch. */
 export interface Waits {
-  /** Its hub has no place for it. */
+  /** The hub has no place for it. */
   readonly since: number;
-  /** Its hub says the same of it. */
+  /** The hub reports it unchanged. */
   readonly unchangedSince: number;
 }
 
-/** A hub that did not answer for longer has its work wait anew. */
+/** After a longer silence of the hub, waiting restarts. */
 const LONGEST_SILENCE_MS = 60_000;
-/** What was refused is tried again after this long: a quota may have room by then. */
+/** Retry interval of refused templates: a quota may have room by then. */
 const REFUSED_MS = 60_000;
 
 /**
- * What is remembered only as long as this process lives: since when something is so without a break. After a restart all of it begins anew,
- * so that nothing is bought or given back for what happened in between.
+ * In-memory start times of continuous states. After a restart they begin again, so that nothing is bought or given back
+ * for an unobserved period.
  */
 export class BurstMemory {
   readonly placements = new Placements();
@@ -25,7 +25,7 @@ export class BurstMemory {
     { readonly sources: ReadonlyMap<string, Waits & { readonly says: string }>; readonly seen: number }
   >();
   readonly #idle = new Map<string, number>();
-  /** When work last needed what is idle. */
+  /** When work last needed an idle cluster. */
   readonly #needed = new Map<string, number>();
   readonly #tried = new Map<
     string,
@@ -33,8 +33,8 @@ export class BurstMemory {
   >();
 
   /**
-   * Since when each source waits. What a hub itself says of that is not used: one that places work and takes it back again has it wait from
-   * then on.
+   * Since when each source waits. The hub's own times are ignored: a hub that places work and takes it back restarts
+   * them.
    * @returns by source
    */
   waiting(
@@ -43,7 +43,7 @@ export class BurstMemory {
     now: number,
   ): ReadonlyMap<string, Waits> {
     const known = this.#waiting.get(hub);
-    // What was in a long silence nobody knows.
+    // The period of a long silence is unobserved.
     const before = known && now - known.seen <= LONGEST_SILENCE_MS ? known.sources : undefined;
     const sources = new Map(
       [...Map.groupBy(demands, ({ source }) => source)].map(([source, parts]) => {
@@ -57,13 +57,13 @@ export class BurstMemory {
     return sources;
   }
 
-  /** Nobody asks this hub any more. */
+  /** Forgets a hub without policies. */
   forgetHub(hub: string): void {
     this.#waiting.delete(hub);
     this.placements.forget(hub);
   }
 
-  /** Since when a cluster is without work. @param isIdle undefined: nobody can tell, and it counts anew */
+  /** Since when a cluster has no work. @param isIdle undefined: unknown, which restarts the time */
   idle(cluster: string, isIdle: boolean | undefined, now: number): number | undefined {
     if (!isIdle) {
       this.#idle.delete(cluster);
@@ -72,27 +72,24 @@ export class BurstMemory {
     }
     const needed = this.#needed.get(cluster);
     const since = needed === undefined ? (this.#idle.get(cluster) ?? now) : now;
-    // The first look after it is the first in which nothing needs it.
+    // The first cycle after it is the first without need.
     if (needed !== undefined && needed < now) this.#needed.delete(cluster);
     this.#idle.set(cluster, since);
     return since;
   }
 
-  /** Forgets what it knows of a policy's clusters that the policy has no more. @param uid of the policy @param keys of those that it has */
+  /** Forgets clusters that a policy no longer has. @param uid of the policy @param keys of its clusters */
   keepOnly(uid: string, keys: ReadonlySet<string>): void {
     for (const known of [this.#idle, this.#needed])
       for (const key of known.keys()) if (key.startsWith(`${uid}/`) && !keys.has(key)) known.delete(key);
   }
 
-  /** In this look work waits that would go to this cluster: it is idle from the next look on at the earliest. */
+  /** Work for this cluster waits in this cycle: its idle time restarts with the next one. */
   needed(cluster: string, now: number): void {
     if (this.#idle.has(cluster)) this.#needed.set(cluster, now);
   }
 
-  /**
-   * What the API server and quotas have said to a template of a candidate: asked once for each, and again after a while where they refused
-   * it.
-   */
+  /** Cached verdict of API server and quotas on a candidate's template; a refusal is retried after a while. */
   async tried(
     candidate: string,
     template: string,
@@ -107,7 +104,7 @@ export class BurstMemory {
     return problem;
   }
 
-  /** It is asked again. */
+  /** Forgets the verdict. */
   forgetTried(candidate: string): void {
     this.#tried.delete(candidate);
   }

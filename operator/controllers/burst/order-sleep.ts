@@ -6,12 +6,12 @@ import { keyOf } from '../../kube/resources.ts';
 import { keptClusters } from './own-clusters.ts';
 import type { BurstWorld } from './world.ts';
 
-/** Whose order it is, as it stands in the order itself. */
+/** The order's author, as stored in the order. */
 export const orderedBy = ({ metadata: { name, namespace } }: BurstPolicy): string => `BurstPolicy ${namespace}/${name}`;
 
 /**
- * Has clusters of the policy sleep that wait so, and takes the order back of those that were woken. Does nothing where it was done. What a
- * cluster is told lies where only the operator writes: its spec stays as it was made.
+ * Orders waiting clusters of the policy to sleep, and withdraws orders of woken ones. Idempotent. The order is stored
+ * where only the operator writes: the spec stays unchanged.
  */
 export async function orderSleep(
   world: BurstWorld,

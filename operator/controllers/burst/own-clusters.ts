@@ -24,7 +24,7 @@ import type { BurstMemory } from './memory.ts';
 import type { Seen, Sight } from './seen.ts';
 import type { BurstSight } from './world.ts';
 
-/** The WorkerCluster of a purchase, as it is made. */
+/** WorkerCluster of a purchase. */
 export const manifestOf = (
   { metadata }: BurstPolicy,
   { name: candidate, template }: Pick<BurstCandidate, 'name' | 'template'>,
@@ -63,16 +63,16 @@ export const manifestOf = (
   spec: withNodes(template.spec, nodes, granted),
 });
 
-/** How many nodes a cluster is made with, by pool; and how many it may have. */
+/** Initial nodes of a cluster by pool, and its grants. */
 export interface Sized {
   readonly nodes: Readonly<Record<string, number>>;
-  /** Absent: as many as its template says. */
+  /** Absent: the template's maximums. */
   readonly granted?: Readonly<Record<string, { readonly nodes: number }>>;
 }
 
 /**
- * Whether a cluster was made for this purchase and still belongs to the policy: by its name alone none does. One from which somebody took the
- * owner or the label away is theirs from then on.
+ * Whether a cluster was made for this purchase and still belongs to the policy; the name alone proves nothing. Removing
+ * owner or label makes it somebody else's.
  */
 export const isOf = ({ metadata }: WorkerCluster, policy: BurstPolicy, { number, uid }: ClusterPurchase): boolean =>
   metadata.labels?.[LABELS.burstPolicy] === policy.metadata.name &&
@@ -81,7 +81,7 @@ export const isOf = ({ metadata }: WorkerCluster, policy: BurstPolicy, { number,
   (metadata.ownerReferences?.some((owner) => owner.kind === 'BurstPolicy' && owner.uid === policy.metadata.uid) ??
     false);
 
-/** What a policy keeps, as far as the cache has it: purchases that are not given back, and their clusters. Pure. */
+/** Purchases of a policy that are not returned, with their cached clusters. Pure. */
 export const keptClusters = (
   clusters: { get(key: string): WorkerCluster | undefined },
   policy: BurstPolicy,
@@ -92,7 +92,7 @@ export const keptClusters = (
     return cluster && !isLeaving(purchase) && isOf(cluster, policy, purchase) ? [{ purchase, cluster }] : [];
   });
 
-/** The cluster of nodes that were added, or that was woken; undefined: it is gone, or another one has its name. */
+/** Cluster of added nodes or of a wake-up; undefined: gone, or another one of its name. */
 export function clusterByUid(
   world: Pick<BurstSight, 'clusters'>,
   { cluster: key, uid }: Pick<NodesPurchase | WakePurchase, 'cluster' | 'uid'>,
@@ -101,29 +101,29 @@ export function clusterByUid(
   return cluster?.metadata.uid === uid && !cluster?.metadata.deletionTimestamp ? cluster : undefined;
 }
 
-/** By what it is remembered since when a cluster has no work. */
+/** Key for the idle time of a cluster. */
 export const idleKey = ({ metadata }: BurstPolicy, number: number): string => `${metadata.uid}/${number}`;
 
-/** By what it is remembered since when no work waits for it while it comes. */
+/** Key for the time without waiting work of an ordered cluster. */
 export const comingKey = (policy: BurstPolicy, number: number): string => `${idleKey(policy, number)}/coming`;
 
-/** By what it is remembered since when it has little work. */
+/** Key for the time with little work. */
 export const underusedKey = (policy: BurstPolicy, number: number): string => `${idleKey(policy, number)}/underused`;
 
-/** Whether a policy gives back clusters that have little work. */
+/** Whether a policy consolidates underused clusters. */
 export const emptiesUnderused = ({ spec }: BurstPolicy): boolean =>
   spec.scaleIn?.consolidationPolicy === 'WhenEmptyOrUnderutilized';
 
-/** Whether a cluster whose pods request so many percent of it has little work. */
+/** Whether this utilization in percent counts as little work. */
 export const hasLittleWork = (policy: BurstPolicy, used: number): boolean => used < thresholdOf(policy);
 
-/** Below so many percent a cluster of the policy has little work. */
+/** Utilization in percent below which a cluster has little work. */
 export const thresholdOf = ({ spec }: BurstPolicy): number => spec.scaleIn?.utilizationThreshold ?? USUAL_THRESHOLD;
 
-/** Where a policy does not say it. As Cluster Autoscaler (scale-down-utilization-threshold). */
+/** Default threshold; same as Cluster Autoscaler's scale-down-utilization-threshold. */
 const USUAL_THRESHOLD = 50;
 
-/** What there is of a purchase now. */
+/** A purchase with its observed cluster. */
 export function seenOf(
   world: BurstSight,
   memory: BurstMemory,
@@ -152,12 +152,12 @@ const NOT_THERE: Sight = {
   failure: undefined,
 };
 
-/** A purchase as the planner takes it. */
+/** A purchase for the planner. */
 function seenAs(memory: BurstMemory, policy: BurstPolicy, purchase: ClusterPurchase, sight: Sight, now: number): Seen {
   const { name, candidate, at, most, uid, wokenAt } = purchase;
   const { cluster, isJoined, isWorkless, isAwaited = false } = sight;
   const isIdle = isJoined ? isWorkless : undefined;
-  // One that was in its hub and is not now costs as much, and gets no work there.
+  // A cluster that left its hub costs the same and gets no work.
   const hasBeenIn = isJoined || joinedPhase(purchase) !== undefined;
   const idleSince = memory.idle(idleKey(policy, purchase.number), hasBeenIn && isWorkless && !isAwaited, now);
   const isComing = !isJoined && cluster?.metadata.deletionTimestamp === undefined && isWorkless !== false;
@@ -173,7 +173,7 @@ function seenAs(memory: BurstMemory, policy: BurstPolicy, purchase: ClusterPurch
   const hasJoined = !wakes && (isJoined || hasBeenReady || isWarm);
   const coming = wakes ? 'Waking' : cluster || uid ? 'Making' : 'Ordered';
   const phase = goes ? 'Leaving' : hasJoined ? 'Joined' : coming;
-  // One that sleeps counts for what it costs so: to wake it has to be affordable then.
+  // A sleeping cluster counts with its cost asleep: waking must be affordable then.
   const counted = toSleep ? [purchase.rate] : [most, purchase.rate];
   const [joined, emptyingSince] = [joinedPhase(purchase), emptyingSinceOf(purchase)];
   const own = {
@@ -199,7 +199,7 @@ function seenAs(memory: BurstMemory, policy: BurstPolicy, purchase: ClusterPurch
   return { purchase, cluster, own, hasJoined: isJoined, isIdle, isWarm };
 }
 
-/** Whether the hub of a policy has placed work on a member whose pods were not seen there yet. */
+/** Whether a policy's hub has placed work on a member whose pods were not seen yet. */
 export function areAwaited(
   world: Pick<BurstSight, 'nameIn' | 'workOn'>,
   memory: BurstMemory,

@@ -4,7 +4,7 @@ import { parseDuration } from '../../api/duration.ts';
 import type { Peak } from '../../burst/clusters/model.ts';
 
 /**
- * The peaks of a schedule that are on, or come next; after them what the policy always has, for which clusters of a peak count as well. Pure.
+ * Current and next peaks of a schedule, followed by the permanent minimum, for which clusters of peaks count too. Pure.
  * @param now milliseconds since the epoch
  */
 export function peaksOf(
@@ -23,7 +23,7 @@ export function peaksOf(
     ({ name, start, duration, timeZone = 'UTC', leadTime, candidate, clusters }): Peak[] => {
       const cron = parseCron(start);
       const length = parseDuration(duration);
-      // A range that runs backwards has the right form all the same.
+      // The CRD's pattern also accepts backward ranges.
       if (!cron || length === undefined || !isTimeZone(timeZone)) return [];
       const lead = leadTime === undefined ? 0 : (parseDuration(leadTime) ?? 0);
       const at = new Date(now + lead);

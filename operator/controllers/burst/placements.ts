@@ -1,27 +1,27 @@
 import type { PlacedSource } from '../../hubs/contract.ts';
 import type { Pod } from '../../kube/resources.ts';
 
-/** From a decision of a hub to the first pod: objects are copied to the member and their controllers run, images may be pulled by agents. */
+/** Longest time from a hub's placement to the first pod: objects are copied, controllers run, images may be pulled. */
 const PODS_WITHIN_MS = 15 * 60_000;
-/** A hub that did not answer for longer may have placed it anew meanwhile. */
+/** After a longer silence the hub may have placed the work again. */
 const LONGEST_SILENCE_MS = 60_000;
 
-/** A member by its name, which some hubs have unique only within a namespace. */
+/** A member, which some hubs identify by name and namespace. */
 interface MemberName {
   readonly name: string;
   readonly namespace: string;
 }
 
 interface Placement {
-  /** When it was first seen, milliseconds since the epoch. */
+  /** First observation, milliseconds since the epoch. */
   readonly since: number;
   readonly workload: PlacedSource['workload'];
   haveCome: boolean;
 }
 
 /**
- * Work that a hub has placed on a member, and whose pods were not seen there yet. Such a member looks empty. Remembered only as long as this process
- * lives: a hub's own time of it is its clock's, or is not told.
+ * Placements on members whose pods were not seen yet: such a member looks empty. In memory only, because a hub's own
+ * times depend on its clock or are not reported.
  */
 export class Placements {
   readonly #hubs = new Map<
@@ -30,10 +30,10 @@ export class Placements {
   >();
 
   /**
-   * What a hub has placed now. A placement that names every member places nothing on any of them: whoever has it would else keep each cluster that
-   * joins. Where there is one member, that one is chosen.
-   * @param all names of all members that take work
-   * @param watched those that are asked about
+   * Records a hub's present placements. A placement on every one of several members counts for none, because it would
+   * keep every cluster that joins.
+   * @param all names of all open members
+   * @param watched names of interest
    */
   note(
     hub: string,
@@ -60,12 +60,12 @@ export class Placements {
     this.#hubs.set(hub, { seen: now, byMember });
   }
 
-  /** Nobody asks this hub any more. */
+  /** Forgets a hub without policies. */
   forget(hub: string): void {
     this.#hubs.delete(hub);
   }
 
-  /** Whether pods are still to come to a member. @param work pods of work that are there now; undefined: nobody can tell */
+  /** Whether a member's pods are yet to come. @param work its present work pods; undefined: unknown */
   areAwaited(
     hub: string,
     { name, namespace }: MemberName,
@@ -92,7 +92,7 @@ function namesEveryMember({ members, isDivided }: PlacedSource, all: readonly st
   return all.every((name) => named.has(name));
 }
 
-/** Whether a pod is of a workload, or of what that has made: whoever makes objects for another one begins their names with its name. */
+/** Whether a pod belongs to a workload, directly or through objects made for it, whose names begin with its name. */
 function isOf(workload: Placement['workload'], { metadata }: Pod): boolean {
   if (!workload) return true;
   const { namespace, name } = workload;

@@ -27,7 +27,7 @@ import { growthsOf, idleKeys, seenIn, type Turn } from './turn.ts';
 import { letAllSleep, orderAwake, withWoken, wokenBy } from './wake-others.ts';
 import type { BurstWorld, Unread } from './world.ts';
 
-/** So many are told about. */
+/** Most listed sources. */
 const MOST_UNREAD = 10;
 
 interface Problem {
@@ -35,26 +35,26 @@ interface Problem {
   readonly reason: Reason<'BurstPolicy', 'Ready'>;
 }
 
-/** What a hub says. */
+/** A hub's report. */
 interface Answer {
   readonly hub: Hub;
   readonly work: readonly HubWork[];
-  /** More has no place than `work` has. Absent: that is all. */
+  /** More work than `work` has no place. Absent: this is all. */
   readonly isPartial?: boolean;
-  /** What it has no place for and nobody can read. Absent: nothing. */
+  /** Unplaced work of unknown size. Absent: none. */
   readonly unread?: readonly Unread[];
-  /** What it has decided to run where. Absent: it does not tell. */
+  /** Placements. Absent: not reported. */
   readonly placed?: readonly PlacedSource[] | undefined;
-  /** What it asks about work that it holds. Absent: nothing. */
+  /** Questions about held work. Absent: none. */
   readonly asking?: Asking | undefined;
-  /** It does not tell which work has no place: a policy can only keep to its schedule and minimum. */
+  /** The hub does not report unplaced work: a policy only follows its schedule and minimum. */
   readonly silent?: Problem;
 }
 
-/** What a hub says; or why nobody can tell. */
+/** A hub's report; or why there is none. */
 export type Look = Answer | Problem;
 
-/** One look at one policy. */
+/** One cycle of one policy. */
 export class PolicyLook {
   readonly #world: BurstWorld;
   readonly #memory: BurstMemory;
@@ -77,13 +77,14 @@ export class PolicyLook {
   }
 
   /**
-   * @param work what is left to this policy
-   * @param isPartial some of the hub's work is in nobody's hands in this look: too much waits, or an older policy could not decide
-   * @returns the work that is left to the policies after it
+   * @param work left to this policy
+   * @param isPartial some of the hub's work is unassigned in this cycle: too much waits, or an older policy could not
+   * decide
+   * @returns work left to later policies
    */
   async run(look: Look, work: readonly HubWork[], isPartial: boolean): Promise<readonly HubWork[]> {
     const left = await this.#look(look, work, isPartial);
-    // A cluster that is gone was looked at when its purchase was still kept.
+    // A cluster of a dropped purchase was observed before in this cycle.
     this.#memory.keepOnly(this.#policy.metadata.uid ?? '', idleKeys(this.#turn));
     return left;
   }
@@ -215,7 +216,7 @@ export class PolicyLook {
     return [...others, ...mine.filter((one) => isLeft.has(one))];
   }
 
-  /** Deletes what is given back, and forgets what was never made. @returns why one of them cannot be deleted */
+  /** Deletes returned clusters, and forgets those never made. @returns why one cannot be deleted */
   async #giveBack(): Promise<string | undefined> {
     const { unmade, problem } = await endClusters(this.#world, this.#policy, this.#turn.receipt, this.#signal);
     const { receipt } = this.#turn;
@@ -226,7 +227,7 @@ export class PolicyLook {
     return problem;
   }
 
-  /** Writes the receipt down if it says something new, and has Events tell of decisions, and of what became of them. */
+  /** Saves the receipt if changed, and records Events of decisions and outcomes. */
   async #save(): Promise<void> {
     const receipt = withOutcomes(this.#saved, this.#turn.receipt, {
       now: this.#now,
@@ -262,10 +263,10 @@ export class PolicyLook {
     await this.#world.tell(this.#policy, whole, this.#signal);
   }
 
-  /** Gives all clusters back; the policy is let go of when they are gone. Those that somebody took from it stay. */
+  /** Gives all clusters back, then removes the policy's finalizer. Clusters that somebody took over stay. */
   async #end(): Promise<void> {
     const { finalizers = [] } = this.#policy.metadata;
-    // Kubernetes takes the policy from its clusters now, as whoever deletes it has asked.
+    // Deletion with orphaning: Kubernetes removes the owner references now.
     if (finalizers.includes('orphan')) return;
     let { receipt } = this.#turn;
     receipt = withFacts(receipt, this.#seen(), [], this.#now);
@@ -290,7 +291,7 @@ export class PolicyLook {
 export const isOf = ({ spec: { namespaces } }: BurstPolicy, { namespace }: Pick<Unread, 'namespace'>): boolean =>
   !namespaces || namespaces.includes(namespace ?? '');
 
-/** What a policy says that can do all that it decides. */
+/** Condition Ready of a working policy. */
 function watching({ spec: { hub, suspend, dryRun } }: BurstPolicy, silent: Problem | undefined): Outcome['ready'] {
   if (suspend) return { status: true, reason: 'Suspended', message: `it watches Hub ${hub}, and decides nothing` };
   if (dryRun)

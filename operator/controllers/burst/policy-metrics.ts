@@ -5,8 +5,8 @@ import type { Registry } from '../../kube/metrics.ts';
 const LABELS = ['namespace', 'policy'] as const;
 
 /**
- * What policies have, spend and leave waiting, by what their status says; read when somebody asks for metrics. Money is in the currency of each
- * policy's budget. Returns how to take them away.
+ * Metrics about policies' clusters, spending and waiting work from their statuses, computed on scrape. Money in each
+ * budget's currency. Returns a function that unregisters them.
  */
 export function policyMetrics(registry: Registry, policies: Pick<Informer<BurstPolicy>, 'list'>): () => void {
   const clusters = registry.gauge('coppice_burst_clusters', 'Clusters of a BurstPolicy.', LABELS);
@@ -21,7 +21,7 @@ export function policyMetrics(registry: Registry, policies: Pick<Informer<BurstP
     LABELS,
   );
   return registry.collect(() => {
-    // Of a policy that is gone nothing is told any more.
+    // Drops series of deleted policies.
     for (const one of [clusters, most, hourly, hourlyBudget, spent, monthlyBudget, waiting]) one.reset();
     for (const { metadata, spec, status } of policies.list()) {
       const of = { namespace: metadata.namespace ?? '', policy: metadata.name };
@@ -33,7 +33,7 @@ export function policyMetrics(registry: Registry, policies: Pick<Informer<BurstP
       if (spec.budget.monthly !== undefined) monthlyBudget.set(of, Number(spec.budget.monthly));
       waiting.set(
         of,
-        // An alert on work that the policy is told to let wait would never end.
+        // Excludes low-priority work, for which an alert would never end.
         (status?.demand ?? []).reduce((sum, { count, state }) => sum + (state === 'LowPriority' ? 0 : count), 0),
       );
     }

@@ -15,7 +15,7 @@ import type { BurstSightDependencies } from './dependencies.ts';
 import { isManaged } from './managed-mode.ts';
 import type { PoolSeen } from './seen.ts';
 
-/** The pools of a cluster that are Coppice's to size; undefined: nobody can tell now, or nothing may be decided about it. */
+/** Pools of a cluster that Coppice sizes; undefined: unknown, or not open to decisions. */
 export function poolsSeen(
   deps: BurstSightDependencies,
   written: WorkerCluster,
@@ -80,7 +80,7 @@ export function poolsSeen(
     });
 }
 
-/** What is stored, with what was written down to be added and is not stored yet. */
+/** Stored sizes with recorded growth that is not stored yet. */
 function withGrowths(decided: Exclude<Decided, 'unknown'>, growths: readonly NodesPurchase[]): Decided {
   if (growths.length === 0) return decided;
   const sizes = new Map<string, DecidedSize>(decided === 'none' ? [] : decided);

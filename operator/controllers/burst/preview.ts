@@ -50,20 +50,20 @@ import type { BurstActs } from './world.ts';
 
 const ANSWER_MS = 15_000;
 
-/** What policies would decide now. */
+/** Policies' decisions in a preview. */
 interface Previewed {
-  /** With the status that a look would have given them: its decisions are those that this look has made. */
+  /** With the status that a cycle would write: its decisions are those of this preview. */
   readonly policies: readonly BurstPolicy[];
-  /** What could not be looked at, and why: sentences. What is there counts as no room. */
+  /** Parts that could not be read, with reasons: sentences. They count as no room. */
   readonly gaps: readonly string[];
 }
 
 /**
- * What the policies of a garden would decide now, if what waits had waited long enough: decided by the operator's own controller, of which
- * nothing is written. Those of a hub come in turn, as with the operator: none has what an older one would serve, asked for or not. Throws as
+ * What a garden's policies would decide now if waiting work had waited long enough, computed by the operator's own
+ * controller without writes. Policies of a hub run in order, so that none gets work of an older one. Throws as
  * KubeClient does.
- * @param namespace the operator's, where kubeconfigs of hubs and the receipts of policies are
- * @param isAsked of which policies it is to be said
+ * @param namespace the operator's, with kubeconfigs of hubs and receipts of policies
+ * @param isAsked selects the reported policies
  */
 export async function previewBurst(
   garden: KubeClient,
@@ -122,7 +122,7 @@ const cachesOf = (garden: KubeClient, namespace: string) => ({
 });
 type Caches = ReturnType<typeof cachesOf>;
 
-/** Since when clusters are without work the operator knows, and tells in the status. */
+/** Idle times of clusters from the statuses that the operator wrote. */
 async function memoryOf(
   policies: readonly BurstPolicy[],
   receipts: Pick<BurstActs['receipts'], 'read'>,
@@ -130,11 +130,11 @@ async function memoryOf(
 ): Promise<BurstMemory> {
   const memory = new BurstMemory();
   for (const policy of policies) {
-    // One that is not understood is told of where its policy decides.
+    // Invalid receipts are reported by their policy.
     const receipt = await receipts.read(keyOf(policy), signal).catch(() => undefined);
     for (const { name, number } of receipt ? clustersIn(receipt) : []) {
       const { idleSince } = policy.status?.clusters?.find((one) => one.name === name) ?? {};
-      // Since when they have little work nobody tells: long enough, as what waits has waited long enough.
+      // Underused times are not in the status: assume long enough, as for waiting work.
       memory.idle(underusedKey(policy, number), true, 0);
       if (idleSince) memory.idle(idleKey(policy, number), true, Date.parse(idleSince));
     }
@@ -142,16 +142,16 @@ async function memoryOf(
   return memory;
 }
 
-/** Each as it is to decide: of what waits, as if it had waited long enough. */
+/** The policy for a preview: waiting work has waited long enough. */
 const previewed = (policy: BurstPolicy): BurstPolicy => ({
   ...policy,
-  // Nothing is told where a status says it already.
+  // Without a status, nothing counts as reported.
   status: undefined,
-  // A duration of nothing is refused in a policy that is kept.
+  // A stored policy could not have a zero duration.
   spec: { ...policy.spec, dryRun: true, trigger: { ...policy.spec.trigger, pendingFor: '0s' } },
 });
 
-/** What the operator's own controller sees a garden with. */
+/** Dependencies of the operator's controller for a preview. */
 function dependenciesOf(
   garden: KubeClient,
   namespace: string,
@@ -180,7 +180,7 @@ function dependenciesOf(
       const type = hubType(spec.type);
       if (!type?.demand) return { demands: undefined };
       const { client } = await connections.open(name, spec, status?.clusterIdentity, stop);
-      // Nobody answers: what it asks is not read.
+      // Questions are not answered, so they are not read.
       const silent = { ...type, asks: undefined };
       const { demands = [], placed } = await hearHub(silent, readerOf(client, stop), spec, name);
       return { demands: first.once(name, status?.clusterIdentity ?? name, demands, Date.now()), placed };
@@ -243,7 +243,7 @@ async function clientOf(
   const { name = kubeconfigSecretName(metadata.name), key = KUBECONFIG_KEY } = status?.kubeconfigRef ?? {};
   const secret = await garden.get<Secret>(SECRETS, name, metadata.namespace, { signal });
   const client = KubeClient.fromKubeconfig(decoded(secret.data)[key] ?? '', undefined, { source: `Secret ${name}` });
-  // A tenant writes it: where the operator has not been by it we do not go from an administrator's machine.
+  // Tenants write the kubeconfig: connect from an administrator's machine only where the operator has connected.
   if (status?.mode !== 'Attached' || status.endpoint === client.server) return client;
   await client.close();
   throw new Error(`its kubeconfig points to ${client.server}, to which the operator has not connected yet`);

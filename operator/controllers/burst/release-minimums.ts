@@ -10,22 +10,21 @@ import { changeKept, poolsPatch } from './act.ts';
 import { SETTLE_MS } from './alike.ts';
 import type { BurstWorld } from './world.ts';
 
-/** Whether what a cluster was bought for has come to it, or does not come any more. Pure. */
+/** Whether a cluster's intended work has arrived, or will not. Pure. */
 const isSettled = (purchase: ClusterPurchase, now: number): boolean => {
   const at = settlesAt(purchase);
   return !isLeaving(purchase) && (purchase.work !== undefined || (at !== undefined && at <= now));
 };
 
-/** When a cluster that has had no work is settled all the same, milliseconds since the epoch; undefined: it has not joined. */
+/** When a cluster without work counts as settled, milliseconds since the epoch; undefined: it has not joined. */
 export function settlesAt(purchase: Pick<ClusterPurchase, 'phase'>): number | undefined {
   const joinedAt = joinedAtOf(purchase);
   return joinedAt === undefined ? undefined : Date.parse(joinedAt) + SETTLE_MS;
 }
 
 /**
- * Has pools of clusters that are settled be as small as their template lets them be, so that nodes go that nobody needs any more. Does
- * nothing where it was done.
- * @returns why one of them cannot be made smaller, a sentence; undefined: each can be
+ * Lowers pools of settled clusters to their templates' minimums, so that unneeded nodes can leave. Idempotent.
+ * @returns why one cannot be lowered, a sentence; undefined: none
  */
 export const releaseMinimums = (
   world: BurstWorld,
@@ -41,7 +40,7 @@ export const releaseMinimums = (
     (purchase, cluster) => {
       const template = policy.spec.candidates.find(({ name }) => name === purchase.candidate)?.template.spec;
       if (!template || !isSettled(purchase, now)) return undefined;
-      // What is still to come would not come.
+      // Ordered nodes would not come any more.
       if (world.readyNodes(cluster).length < boughtNodes(purchase)) return undefined;
       const pools = releasedSpec(world, cluster, template, purchase)?.pools;
       const cannot = `nodes of WorkerCluster ${cluster.metadata.name} cannot be given back`;
@@ -51,8 +50,7 @@ export const releaseMinimums = (
   );
 
 /**
- * undefined: nothing is to be changed; or the size of a pool is not written down yet, and its nodes would go at once with its minimum,
- * needed or not.
+ * undefined: no change; or a pool's size is not stored yet, so that lowering its minimum would remove nodes at once.
  */
 function releasedSpec(
   { decided, profiles }: Pick<BurstWorld, 'decided' | 'profiles'>,

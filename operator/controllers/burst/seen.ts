@@ -9,81 +9,81 @@ import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
 import type { NodeTemplate } from '../../burst/fit/model.ts';
 import type { HubWork } from './hub-work.ts';
 
-/** How a cluster that was bought is. */
+/** Observed state of a bought cluster. */
 export interface Sight {
-  /** undefined: it is not there (yet). */
+  /** undefined: it does not exist (yet). */
   readonly cluster: WorkerCluster | undefined;
   /** Whether it takes work of its hub. */
   readonly isJoined: boolean;
-  /** Whether all is done that a join does before the hub opens it. */
+  /** Whether its join is complete except for opening. */
   readonly isReady: boolean;
-  /** Whether no work runs there; undefined: nobody can tell. */
+  /** Whether no work runs there; undefined: unknown. */
   readonly isWorkless: boolean | undefined;
-  /** Whether its hub has placed work there whose pods were not seen yet. Absent: it has not. */
+  /** Whether its hub has placed work whose pods were not seen yet. Absent: no. */
   readonly isAwaited?: boolean;
-  /** Whether it has little work; undefined: nobody can tell, or its policy does not ask. */
+  /** Whether it has little work; undefined: unknown, or the policy does not consolidate. */
   readonly isUnderused: boolean | undefined;
-  /** Nodes that it is asked for. undefined: nobody can tell. */
+  /** Desired nodes. undefined: unknown. */
   readonly wanted: number | undefined;
-  /** Why it will not come, as far as it says so. */
+  /** Reported failure. */
   readonly failure: string | undefined;
 }
 
-/** A purchase with what there is of it. */
+/** A purchase with its observation. */
 export interface Seen {
   readonly purchase: ClusterPurchase;
-  /** undefined: it is not there (yet). */
+  /** undefined: it does not exist (yet). */
   readonly cluster: WorkerCluster | undefined;
   readonly own: OwnCluster;
   readonly hasJoined: boolean;
-  /** It waits, and could take work at once, or when it is woken. Absent: it does not. */
+  /** It waits and could take work, at once or after waking. Absent: no. */
   readonly isWarm?: boolean;
-  /** undefined: nobody can tell. */
+  /** undefined: unknown. */
   readonly isIdle: boolean | undefined;
-  /** When its hub has placed work there that it was bought for, or never will, milliseconds since the epoch. Absent: it has not joined. */
+  /** Deadline for its hub to place the intended work, milliseconds since the epoch. Absent: it has not joined. */
   readonly placedBy?: number | undefined;
 }
 
-/** A pool that is asked about: of a cluster, `namespace/name`, by its UID. */
+/** A pool of a cluster, identified by `namespace/name` and UID. */
 export interface PoolNamed extends Pick<NodesPurchase, 'cluster' | 'uid' | 'pool'> {
-  /** Nobody needs to know whether it is sold out. Absent: somebody does. */
+  /** Sold-out state is not needed. Absent: it is. */
   readonly isSettled?: boolean;
 }
 
-/** A pool that is Coppice's to size, as it is now. */
+/** Observed state of a pool that Coppice sizes. */
 export interface PoolSeen {
   readonly pool: DesiredPool;
-  /** Nodes that take pods. */
+  /** Nodes that accept pods. */
   readonly ready: number;
-  /** Nodes that there are. */
+  /** Existing nodes. */
   readonly present: number;
-  /** Nodes that it should have by what is stored, also by what policies have written down and not ordered yet. */
+  /** Desired nodes, stored or recorded by policies and not ordered yet. */
   readonly count: number;
   readonly decidedAt: number | undefined;
-  /** What a new node has for work, as the hub counts it; undefined: none is to be had, see `soldOut`. */
+  /** New node as counted by the hub; undefined: see `soldOut`. */
   readonly template: NodeTemplate | undefined;
   readonly soldOut: string | undefined;
   /** See PoolView.offer. */
   readonly isLast: boolean;
-  /** Whether a cloud's own service ends nodes by name there. */
+  /** Whether a managed service ends its nodes by name. */
   readonly removesNodes: boolean;
-  /** What it lacks did not come, and is not counted on any more. */
+  /** Its missing nodes are overdue and no longer expected. */
   readonly isLate: boolean;
 }
 
-/** How far the work of a cluster is moved away. */
+/** Progress of emptying a cluster. */
 export interface EmptyingSight {
-  /** The hub has begun to move it. */
+  /** The hub has begun to move its work. */
   readonly hasBegun: boolean;
   /** The hub has nothing placed there any more. */
   readonly isDone: boolean;
-  /** Why the hub does not move it at all, a sentence. Absent: it does. */
+  /** Why the hub does not move it, a sentence. Absent: it does. */
   readonly refused?: string | undefined;
-  /** What of it is still there, and why, a sentence. Absent: nobody says. */
+  /** What is still there, and why, a sentence. Absent: unknown. */
   readonly because?: string | undefined;
 }
 
-/** What one look at a policy has come to. */
+/** Result of a policy's cycle. */
 export interface Outcome {
   readonly ready: {
     readonly status: boolean;
@@ -91,20 +91,20 @@ export interface Outcome {
     readonly message: string;
   };
   readonly receipt: BurstReceipt;
-  /** The receipt has changed in this look: sums are told anew. */
+  /** The receipt has changed: update sums. */
   readonly isNews: boolean;
   readonly seen: readonly Seen[];
-  /** Clusters of others that it has woken. Absent: none. */
+  /** Woken clusters of others. Absent: none. */
   readonly woken?: readonly WokenCluster[];
   readonly candidates: readonly CandidateView[];
   readonly waiting: readonly HubWork[];
   readonly verdicts: readonly WorkVerdict[];
-  /** What keeps clusters that might go, by name: work, or why little of it is not moved away. Absent: nothing was decided. */
+  /** Why clusters that might go stay, by name. Absent: no decision. */
   readonly stays?: ReadonlyMap<string, string> | undefined;
-  /** What was decided, and is done by now. Absent: nothing was. */
+  /** Decisions, carried out by now. Absent: none. */
   readonly plan?: ClustersPlan | undefined;
-  /** What is known to be sold out of what it may need. Absent: nothing. */
+  /** Known sold-out offers that it may need. Absent: none. */
   readonly soldOut?: BurstPolicyStatus['soldOut'];
-  /** The policy is on its way out: what it waits for. */
+  /** The policy is being deleted: the reason to wait. */
   readonly deleting?: string;
 }

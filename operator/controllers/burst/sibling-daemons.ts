@@ -7,12 +7,12 @@ import { clusterOf } from '../membership/holds.ts';
 import type { BurstSightDependencies } from './dependencies.ts';
 
 /**
- * DaemonSets that a new cluster will have, by its siblings: of the members of the hub that policies have bought, or else of all, the one whose
- * DaemonSets take most CPU. Agents come by the hub or by whoever sets clusters up, and are not known before they are there.
+ * Expected DaemonSets of a new cluster: those of the bought member (else any member) of the hub whose DaemonSets take
+ * most CPU. Agents are installed by the hub or by others, and unknown before.
  */
 export type SiblingDaemons = () => readonly FitPod[];
 
-/** Found when they are first asked for, and kept: all pods of all members are gone through. For one look. */
+/** Computed on first use, for one cycle: scans all pods of all members. */
 export function siblingDaemons(deps: BurstSightDependencies, hub: Hub): SiblingDaemons {
   let found: readonly FitPod[] | undefined;
   return () => {

@@ -8,8 +8,8 @@ import { trialOf, UNSIZED } from './candidates.ts';
 import type { BurstSightDependencies } from './dependencies.ts';
 
 /**
- * What is known to be sold out or taken away now, of CloudProfiles that candidates of the policy or clusters of its namespace name. Its
- * status tells it: who only looks what would be decided has no other way to know.
+ * Known sold-out and interrupted offers of CloudProfiles that the policy's candidates or its namespace's clusters use.
+ * Stored in its status, because previews have no other source.
  */
 export function soldOutFor(
   { capacity, clusters }: Pick<BurstSightDependencies, 'capacity' | 'clusters'>,
@@ -36,7 +36,7 @@ export function soldOutFor(
     }));
 }
 
-/** What is known to be sold out, as the statuses of policies tell it. */
+/** Known sold-out offers from the statuses of policies. */
 export function toldBy(policies: readonly BurstPolicy[]): Pick<BurstSightDependencies['capacity'], 'known'> {
   const depleted = policies.flatMap(({ metadata: { namespace }, status }) =>
     (status?.soldOut ?? []).map(

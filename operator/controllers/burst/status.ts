@@ -25,12 +25,12 @@ import { say, withConditions } from '../conditions.ts';
 import { peaksOf } from './peaks.ts';
 import type { Outcome, Seen } from './seen.ts';
 
-/** So many are shown. */
+/** Most listed entries. */
 const MOST_GROWTHS = 100;
-/** Work that waits for an idle cluster has its idle time begin anew at each look: a time that is younger would be written at each. */
+/** Smallest idle time that is shown: waiting work restarts it in each cycle, which would cause a write each. */
 const SHOWN_IDLE_MS = 10_000;
 
-/** Of several states the one that tells people most. */
+/** States by importance for people. */
 const BY_WEIGHT: readonly WorkState[] = [
   'Refused',
   'Bought',
@@ -46,7 +46,7 @@ const BY_WEIGHT: readonly WorkState[] = [
   'Fits',
 ];
 
-/** What is told of a policy. It says nothing new while nothing happens: sums are told with the time that they are of. Pure. */
+/** Status of a policy. Stable while nothing happens: sums have their own time. Pure. */
 export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): BurstPolicyStatus {
   const { receipt, seen, candidates, waiting, verdicts, stays, ready, deleting } = outcome;
   const { budget } = policy.spec;
@@ -148,7 +148,7 @@ function phaseOf(purchase: ClusterPurchase, seen: Seen | undefined): BurstPhase 
       return phase === 'Joined' ? 'Warm' : phase;
     case 'Coming':
     case 'Joined':
-      // One that was in the hub once, and is not now, is on its way again.
+      // A cluster that left its hub is shown as on its way.
       return phase === 'Joined' && !seen?.hasJoined ? 'Making' : phase;
   }
 }

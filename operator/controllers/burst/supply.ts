@@ -13,19 +13,19 @@ import type { PoolSeen } from './seen.ts';
 import { whereItComes } from './where-it-comes.ts';
 import type { BurstSight } from './world.ts';
 
-/** A cluster that some policy has bought and that is not on its way out, as it is or as it will be made. */
+/** A cluster bought by any policy that is not leaving, existing or planned. */
 export interface Bought {
   readonly key: string;
   readonly cluster: WorkerCluster;
-  /** RFC 3339; undefined: it is still to join. */
+  /** RFC 3339; undefined: it has yet to join. */
   readonly joinedAt: string | undefined;
-  /** It has room by what is seen here, and its hub places nothing there. */
+  /** It has room as observed here, but its hub places nothing there. */
   readonly isUseless: boolean;
-  /** Its work is being moved away: it is closed in the hub. */
+  /** It is being emptied, and closed in the hub. */
   readonly isEmptying: boolean;
 }
 
-/** Clusters that take work of the hub, and those that are on their way; with nodes that were ordered for them. */
+/** Open and expected clusters of the hub, with ordered nodes. */
 export function supplyOf(
   world: BurstSight,
   hub: Hub,
@@ -36,11 +36,11 @@ export function supplyOf(
   const byKey = new Map(bought.map((one) => [one.key, one]));
   const joined = world.members(hub).flatMap((cluster): Supply[] => {
     const key = keyOf(cluster);
-    // Its nodes go in a moment.
+    // Its nodes are about to go.
     if (isAsleep(cluster) && !byKey.has(key)) return [];
     const own = byKey.get(key);
     byKey.delete(key);
-    // Its room would keep work waiting for ever, and the cluster with it.
+    // Its room would keep work waiting for ever, and itself alive.
     if (own?.isUseless || own?.isEmptying) return [];
     const nodes = world.room(hub, cluster);
     const settled =
@@ -59,14 +59,14 @@ export function supplyOf(
       cluster: key,
       member: world.member(hub, cluster),
       nodes: [],
-      // One that was in the hub and is not now is asleep, or has lost its connection: its room is none.
+      // A cluster that left its hub sleeps or lost its connection: no planned room.
       planned: joinedAt === undefined ? plannedOf(world, hub, cluster, world.decided(cluster)) : [],
     }),
   );
   return [...joined, ...coming];
 }
 
-/** What a cluster takes that the hub has not opened yet. */
+/** Room of a cluster that the hub has not opened yet. */
 export const supplyIn = (world: BurstSight, hub: Hub, cluster: WorkerCluster): Supply => ({
   cluster: keyOf(cluster),
   member: world.member(hub, cluster),
@@ -74,7 +74,7 @@ export const supplyIn = (world: BurstSight, hub: Hub, cluster: WorkerCluster): S
   planned: [],
 });
 
-/** What a cluster takes that sleeps, when it is awake: without pools that are known to be sold out, by which it may not come at all. */
+/** Room of a sleeping cluster when awake, without known sold-out pools; and why it may not come. */
 export function awake(
   world: BurstSight,
   hub: Hub,
@@ -92,7 +92,7 @@ export function awake(
   return { supply, problem };
 }
 
-/** @param decided what it is to have besides the minimums of its pools. Absent: nothing. */
+/** @param decided sizes beyond the pools' minimums. Absent: none */
 function plannedOf(world: BurstSight, hub: Hub, written: WorkerCluster, decided: Decided = 'none'): PlannedNodes[] {
   const there = whereItComes(world, written);
   if (!there) return [];
@@ -101,10 +101,10 @@ function plannedOf(world: BurstSight, hub: Hub, written: WorkerCluster, decided:
   return nodesOf({ cluster, profile, decided, member, ...world.keeps(hub, cluster, profile) });
 }
 
-/** What of the plan is not among the nodes that are there. */
+/** Planned nodes that do not exist yet. */
 function missing(planned: readonly PlannedNodes[], nodes: Supply['nodes']): PlannedNodes[] {
   const pools = nodes.map(({ node }) => node.labels[LABELS.pool]);
-  // Nodes that do not say of which pool they are may be of any.
+  // Nodes without a pool label may belong to any pool.
   const unnamed = pools.filter((pool) => pool === undefined).length;
   return planned.flatMap(({ template, count }) => {
     const left = count - pools.filter((pool) => pool === template.id).length - unnamed;
@@ -112,7 +112,7 @@ function missing(planned: readonly PlannedNodes[], nodes: Supply['nodes']): Plan
   });
 }
 
-/** Nodes that were ordered for these pools, and are still to come. */
+/** Ordered nodes of these pools. */
 const ordered = (pools: readonly PoolSeen[]): PlannedNodes[] =>
   pools.flatMap(({ count, ready, template, isLate: late }) =>
     template && !late && count > ready ? [{ template, count: count - ready }] : [],

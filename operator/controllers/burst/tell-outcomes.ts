@@ -4,13 +4,13 @@ import { findCondition, HIBERNATED } from '../../api/conditions.ts';
 import type { BurstDependencies } from './dependencies.ts';
 import type { BurstSight } from './world.ts';
 
-/** From a node that comes within seconds to a cluster that runs for a night. */
+/** From a node within seconds to a cluster that runs for a night. */
 const BUCKETS = [5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 14_400, 43_200];
 
-/** Results that somebody should look at. */
+/** Results that deserve attention. */
 const BAD: ReadonlySet<BurstOutcome['result']> = new Set(['Unused', 'Failed', 'Lost']);
 
-/** Since when a cluster of a policy sleeps, as its condition Hibernated says; milliseconds since the epoch. */
+/** Since when a policy's cluster sleeps, by its condition Hibernated; milliseconds since the epoch. */
 export const asleepSince =
   ({ clusters }: Pick<BurstSight, 'clusters'>, { metadata: { namespace } }: BurstPolicy) =>
   (name: string): number | undefined => {
@@ -18,25 +18,25 @@ export const asleepSince =
     return said?.status === 'True' ? Date.parse(said.lastTransitionTime) : undefined;
   };
 
-/** Decisions that were not known before, the oldest first. */
+/** New decisions, oldest first. */
 export function freshIn(before: readonly BurstDecision[], after: readonly BurstDecision[]): BurstDecision[] {
   const known = new Set(before.map(withoutOutcome));
   return after.filter((one) => !known.has(withoutOutcome(one))).reverse();
 }
 
-/** Decisions of which nothing more will become, and of which that was not known before; the oldest first. */
+/** Decisions that are newly finished, oldest first. */
 export function endedIn(before: readonly BurstDecision[], after: readonly BurstDecision[]): BurstDecision[] {
   const known = new Set(before.flatMap((one) => (one.outcome?.endedAt ? [withoutOutcome(one)] : [])));
   return after.filter((one) => one.outcome?.endedAt && !known.has(withoutOutcome(one))).reverse();
 }
 
-/** What a decision is known by, whatever became of it. */
+/** Identity of a decision, independent of its outcome. */
 function withoutOutcome(decision: BurstDecision): string {
   const { outcome: _, ...said } = decision;
   return JSON.stringify(said);
 }
 
-/** Has Events and metrics tell what became of decisions. */
+/** Records Events and metrics of outcomes. */
 export function tellOutcomes(
   { recordEvent, metrics }: Pick<BurstDependencies, 'recordEvent' | 'metrics'>,
   policy: BurstPolicy,
@@ -57,7 +57,7 @@ export function tellOutcomes(
   }
 }
 
-/** Has Events and metrics tell of decisions. */
+/** Records Events and metrics of decisions. */
 export function tellDecisions(
   { recordEvent, metrics }: Pick<BurstDependencies, 'recordEvent' | 'metrics'>,
   policy: BurstPolicy,

@@ -6,7 +6,7 @@ import type { Outcome } from './seen.ts';
 import { soldOutFor } from './sold-out-told.ts';
 import { statusOf } from './status.ts';
 
-/** What a garden tells of what a look at a policy has come to. */
+/** Status of a policy's cycle in a garden. */
 export function toldStatus(
   deps: Pick<BurstSightDependencies, 'now' | 'hubs' | 'openClusters' | 'capacity' | 'clusters'>,
   policy: BurstPolicy,

@@ -17,22 +17,22 @@ import type { Bought } from './supply.ts';
 import { wakeKey, wakingKey } from './wake-others.ts';
 import type { BurstSight } from './world.ts';
 
-/** A policy in a look at its hub. */
+/** A policy within a cycle of its hub. */
 export interface Turn {
   readonly policy: BurstPolicy;
-  /** As it is by now. */
+  /** Its present state. */
   receipt: BurstReceipt;
-  /** When something changes by the clock alone, milliseconds since the epoch. */
+  /** Next change by time alone, milliseconds since the epoch. */
   next?: number | undefined;
-  /** What it has said of work in this look. Absent: it could not decide. */
+  /** Its verdicts in this cycle. Absent: it could not decide. */
   verdicts?: readonly WorkVerdict[];
 }
 
-/** What there is now of what a policy has bought. */
+/** Observed purchases of a policy. */
 export const seenIn = (world: BurstSight, memory: BurstMemory, { policy, receipt }: Turn, now: number): Seen[] =>
   clustersIn(receipt).map((purchase) => seenOf(world, memory, policy, purchase, now));
 
-/** By what it is remembered how long clusters of a policy are idle, or not needed. */
+/** Keys for idle and unneeded times of a policy's clusters. */
 export const idleKeys = ({ policy, receipt }: Turn): ReadonlySet<string> =>
   new Set([
     ...clustersIn(receipt).flatMap(({ number }) =>
@@ -41,7 +41,7 @@ export const idleKeys = ({ policy, receipt }: Turn): ReadonlySet<string> =>
     ...wakesIn(receipt).flatMap((wake) => [wakeKey(policy, wake), wakingKey(policy, wake)]),
   ]);
 
-/** What these policies have bought, or woken, and not given back. */
+/** Clusters that these policies bought or woke and have not returned. */
 export const boughtBy = (world: BurstSight, memory: BurstMemory, turns: readonly Turn[], now: number): Bought[] => [
   ...turns.flatMap(({ receipt }) =>
     wakesIn(receipt).flatMap((wake): Bought[] => {
@@ -64,6 +64,6 @@ export const boughtBy = (world: BurstSight, memory: BurstMemory, turns: readonly
   ),
 ];
 
-/** What these policies have written down to be added to pools. */
+/** Recorded growth of these policies. */
 export const growthsOf = (turns: readonly Turn[]): NodesPurchase[] =>
   turns.flatMap(({ receipt, policy }) => (policy.metadata.deletionTimestamp ? [] : nodesIn(receipt)));

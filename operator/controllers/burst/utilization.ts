@@ -3,8 +3,8 @@ import { clusterResource } from '../../clusters/capacity.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../kube/resources.ts';
 
 /**
- * How much of what the Ready nodes of a cluster have these pods request, in percent, rounded down: of cpu, memory or GPUs, whichever is most.
- * undefined: it has no such node. Pure.
+ * Utilization of a cluster's Ready nodes by these pods in percent, rounded down: the highest of cpu, memory and GPUs.
+ * undefined: no Ready node. Pure.
  */
 export function utilization(nodes: readonly Node[], pods: readonly Pod[]): number | undefined {
   const ready = nodes.filter((node) => conditionIsTrue(node, 'Ready'));

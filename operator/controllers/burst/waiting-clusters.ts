@@ -6,15 +6,18 @@ import { restingOf } from '../../burst/clusters/rests.ts';
 import { parseMoney } from '../../cost/money.ts';
 import type { Seen } from './seen.ts';
 
-/** What clusters that wait would take. */
+/** Room of waiting clusters. */
 interface WaitingRoom {
-  /** One that is awake, once its hub opens it. */
+  /** A warm cluster, once open. */
   readonly open: (cluster: WorkerCluster) => Supply;
-  /** One that sleeps, once it is awake; and why it would not come. */
+  /** A sleeping cluster, once awake; and why it would not come. */
   readonly woken: (cluster: WorkerCluster) => Pick<WarmCluster, 'supply' | 'problem'>;
 }
 
-/** Clusters of a policy that wait and are ready. Of a candidate that rests none is woken: its machines do not come. Pure. */
+/**
+ * Ready waiting clusters of a policy. Clusters of a resting candidate are not woken, because its machines do not come.
+ * Pure.
+ */
 export function waitingClusters(
   receipt: BurstReceipt,
   seen: readonly Seen[],

@@ -25,10 +25,10 @@ import type { BurstSight, BurstWorld } from './world.ts';
 
 type Entry = NonNullable<BurstPolicy['spec']['wake']>[number];
 
-/** Most clusters that one policy has awake at once of those that it has not made. */
+/** Most woken clusters of others per policy. */
 const MOST_WOKEN = 100;
 
-/** Clusters of others that sleep, by their own spec, and that the policy may wake. */
+/** Clusters of others that sleep by their own spec and that the policy may wake. */
 export function sleepersOf(
   world: BurstSight,
   { hub, policy, receipt, now }: { hub: Hub; policy: BurstPolicy; receipt: BurstReceipt; now: number },
@@ -52,7 +52,7 @@ export function sleepersOf(
   });
 }
 
-/** What it costs more awake than asleep; undefined: nobody knows. */
+/** Extra cost of being awake; undefined: unknown. */
 function wakingOf(world: BurstSight, hub: Hub, policy: BurstPolicy, entry: Entry, written: WorkerCluster) {
   const there = whereItIs(written, world.profiles);
   if (!there) return undefined;
@@ -63,7 +63,7 @@ function wakingOf(world: BurstSight, hub: Hub, policy: BurstPolicy, entry: Entry
   return wakingAs({ cluster, profile, member, reserve, currency, assumedHourly: entry.assumedHourly });
 }
 
-/** What a cluster of somebody costs more awake than asleep, and how that is billed; undefined: nobody knows. Pure. */
+/** Extra cost of a foreign cluster when awake, with its billing; undefined: unknown. Pure. */
 function wakingAs(inputs: OfferInputs): Omit<Waking, 'startupMs'> | undefined {
   const { cluster, profile, currency } = inputs;
   const price = offerOf(inputs).price(new Map());
@@ -75,12 +75,12 @@ function wakingAs(inputs: OfferInputs): Omit<Waking, 'startupMs'> | undefined {
     hourly: less(price.hourly),
     most: less(price.most),
     counted: 0n,
-    // Its control plane is paid for by whoever has it.
+    // Its owner pays for the control plane.
     billing: price.billing && { ...price.billing, fee: 0n },
   };
 }
 
-/** The receipt with what is seen of clusters of others that the policy has woken. */
+/** The receipt after observing woken clusters of others. */
 export function withWoken(
   world: BurstSight,
   memory: BurstMemory,
@@ -112,7 +112,7 @@ function wakeNow(
   return { hasJoined, isIdle, waits, placedBy: placed, ownerSays: ownerSays(policy, cluster, wake) };
 }
 
-/** Why a policy has nothing to say any more. */
+/** Why a policy no longer controls the cluster. */
 function ownerSays({ spec }: BurstPolicy, { status }: WorkerCluster, { at, entry }: WakePurchase): string | undefined {
   const { enabledAt, asleep, order } = status?.hibernation ?? {};
   if (!spec.wake?.some(({ name }) => name === entry))
@@ -122,7 +122,7 @@ function ownerSays({ spec }: BurstPolicy, { status }: WorkerCluster, { at, entry
   return order?.otherwise === false ? 'its own spec keeps it awake now' : undefined;
 }
 
-/** Clusters of others that a policy has woken and has not let go of. */
+/** Woken clusters of others that a policy has not released. */
 export function wokenBy(
   world: BurstSight,
   memory: BurstMemory,
@@ -143,7 +143,7 @@ export function wokenBy(
   });
 }
 
-/** Since when nothing runs on a cluster that was woken, and nothing is about to; undefined: it is not in its hub, or nobody can tell. */
+/** Since when nothing runs on a woken cluster and nothing is expected; undefined: not in its hub, or unknown. */
 function idleSinceOf(
   world: BurstSight,
   memory: BurstMemory,
@@ -157,17 +157,17 @@ function idleSinceOf(
   return memory.idle(wakeKey(policy, wake), isIdle, now);
 }
 
-/** By what it is remembered since when a cluster has no work that was woken. */
+/** Key for the idle time of a woken cluster. */
 export const wakeKey = ({ metadata }: BurstPolicy, { uid, at }: Pick<WakePurchase, 'uid' | 'at'>): string =>
   `${metadata.uid}/${uid}/${at}`;
 
-/** By what it is remembered since when no work waits for it while it wakes. */
+/** Key for the time without waiting work of a waking cluster. */
 export const wakingKey = (policy: BurstPolicy, wake: Pick<WakePurchase, 'uid' | 'at'>): string =>
   `${wakeKey(policy, wake)}/coming`;
 
 /**
- * Has clusters of others be awake that are stored, and takes the order back of those of which the policy has let go. Does nothing where it was
- * done. @returns the receipt without those that were let go of
+ * Orders recorded clusters of others to be awake, and withdraws orders of released ones. Idempotent. @returns the
+ * receipt without released ones
  */
 export async function orderAwake(
   world: BurstWorld,
@@ -203,7 +203,7 @@ export async function orderAwake(
   return next;
 }
 
-/** All that it has woken may sleep again. */
+/** Lets all woken clusters sleep again. */
 export function letAllSleep(receipt: BurstReceipt, now: number): BurstReceipt {
   return wakesIn(receipt).reduce(
     (next, { cluster }) =>

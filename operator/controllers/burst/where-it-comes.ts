@@ -4,7 +4,7 @@ import type { ClusterInPlace } from '../where-it-is.ts';
 import type { BurstSight } from './world.ts';
 
 /**
- * A cluster in the place that it is in, or comes to by what is known to be sold out now. undefined: the CloudProfile of that is not known.
+ * A cluster in its present place, or in the one that it would get now. undefined: that place's CloudProfile is unknown.
  */
 export function whereItComes(
   { profiles, capacity, now }: Pick<BurstSight, 'profiles' | 'capacity' | 'now'>,

@@ -24,7 +24,7 @@ import { ToldByHubs } from './told.ts';
 const HUBS_AT_ONCE = 4;
 const LONGEST_DELAY_MS = 30_000;
 
-/** What the controller of BurstPolicies needs of what all share. */
+/** The part of Core that the controller of BurstPolicies needs. */
 type BurstCore = Pick<
   Core,
   | 'garden'
@@ -45,12 +45,12 @@ type BurstCore = Pick<
   | 'queue'
 >;
 
-/** How far a join has come, as policies act on it. */
+/** Progress of a join, as far as policies react to it. */
 const standing = ({ status }: Membership): string => `${status?.state} ${isTrue(status?.conditions, 'Warm')}`;
 
 const isReady = ({ status }: Hub): boolean => isTrue(status?.conditions, 'Ready');
 
-/** Makes the controller of BurstPolicies. Its keys are hubs: policies of one hub decide in turn. */
+/** Creates the controller of BurstPolicies. Keys are hubs: policies of one hub decide in order. */
 export function wireBurst(
   core: BurstCore,
   { deps: hubs }: Pick<Hubs, 'deps'>,
@@ -106,7 +106,7 @@ export function wireBurst(
       await client.apply(object, { resource, subresource: 'status', fieldManager: ADMISSION_FIELD_MANAGER, signal });
     },
   };
-  // A hub may ask though no policy names it: then it is told so, or its work would wait for ever.
+  // Without a policy a hub's questions are answered too, or its work would wait for ever.
   hubs.hubs.onChange((event) => {
     const { metadata, spec } = event.object;
     const isNews = event.type !== 'updated' || isReady(event.old) !== isReady(event.object);
@@ -115,14 +115,14 @@ export function wireBurst(
   policies.onChange((event) => {
     if (!onlyStatusChanged(event)) queue.add(event.object.spec.hub);
   });
-  // A cluster of a policy that comes or goes is room, and money.
+  // A policy's cluster that appears or disappears changes room and money.
   clusters.onChange((event) => {
     const { namespace, labels } = event.object.metadata;
     const policy = labels?.[LABELS.burstPolicy];
     const found = policy === undefined ? undefined : policies.get(`${namespace}/${policy}`);
     if (found && !onlyStatusChanged(event)) queue.add(found.spec.hub);
   });
-  // One that is in its hub now is to be put to sleep, or is room: nobody should wait for the next look.
+  // A joined cluster is room, or must be put to sleep: act at once.
   hubs.memberships.onChange((event) => {
     if (event.type !== 'updated' || standing(event.old) === standing(event.object)) return;
     const { spec } = event.object;

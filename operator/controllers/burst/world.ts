@@ -23,29 +23,29 @@ import type { HubWork } from './hub-work.ts';
 import type { Waits } from './memory.ts';
 import type { EmptyingSight, Outcome, PoolNamed, PoolSeen, Sight } from './seen.ts';
 
-/** Work of which a hub says that it has no place, and not how much that is. */
+/** Unplaced work of unknown size. */
 export interface Unread {
   readonly source: string;
   readonly namespace: string | undefined;
   readonly problem: string;
 }
 
-/** What a hub says now. */
+/** A hub's report. */
 export interface Heard {
-  /** What it has no place for, by which it is known how long each source waits. undefined: hubs of its type do not tell. */
+  /** Unplaced work, to track how long each source waits. undefined: its type does not report that. */
   readonly demands: readonly Pick<Demand, 'source' | 'count' | 'each' | 'others'>[] | undefined;
-  /** The same as the planner takes it. */
+  /** The same work for the planner. */
   readonly work: (waits: ReadonlyMap<string, Waits>, now: number) => HubWork[];
   readonly unread: readonly Unread[];
-  /** What it has decided to run where. Absent: it does not tell. */
+  /** Placements. Absent: not reported. */
   readonly placed?: readonly PlacedSource[] | undefined;
-  /** What it asks about work that it holds. Absent: nothing there asks, or nobody would answer. */
+  /** Questions about held work. Absent: none, or not answered. */
   readonly asking?: Asking | undefined;
 }
 
 /**
- * What decisions about clusters are made of, and the clock. A garden and a rehearsal build it by different code; all that is made of it is made
- * once. Where nothing else is said, methods are as cheap as a look into a cache.
+ * Inputs of decisions about clusters, with the clock. A garden and a rehearsal implement it; everything above is
+ * shared. Unless noted, methods are as cheap as a cache read.
  */
 export interface BurstSight {
   now(): Date;
@@ -61,87 +61,87 @@ export interface BurstSight {
   /** With index BY_NAMESPACE. */
   readonly quotas: { byIndex(index: string, namespace: string): readonly Quota[] };
   readonly capacity: { known(decider: { namespace?: string | undefined; uid?: string | undefined }): KnownCapacity };
-  /** Everybody in the namespace who has a share of its quotas. */
+  /** All shares of the namespace's quotas. */
   claimants(namespace: string): Claimant[];
-  /** What a cluster was granted of quotas. */
+  /** Granted size of a cluster. */
   heldBy(cluster: WorkerCluster): ClusterSize | undefined;
-  /** What was decided for pools of a cluster. */
+  /** Decided sizes of a cluster's pools. */
   decided(cluster: WorkerCluster): Decided;
   sleepOrder(key: string, uid: string): KnownSleepOrder;
 
-  /** What a hub says now. Throws where it does not answer. */
+  /** Reads a hub. Throws when it does not answer. */
   hear(hub: Hub, signal: AbortSignal): Promise<Heard>;
-  /** What a hub asks that no policy names. undefined: nothing there asks. Throws where it does not answer. */
+  /** Questions of a hub without a policy. undefined: none. Throws when it does not answer. */
   asksOf(hub: Hub, signal: AbortSignal): Promise<Asking | undefined>;
-  /** Clusters in which a hub may have placed work: members that do not leave. */
+  /** Clusters on which a hub may have placed work: members that are not leaving. */
   members(hub: Hub): readonly WorkerCluster[];
-  /** How the hub knows a cluster, or would know one that is not made yet. */
+  /** A cluster as the hub knows it, or would know a future one. */
   member(hub: Hub, cluster: WorkerCluster): HubMember;
-  /** By what name a hub has a cluster. */
+  /** Name of a cluster in a hub. */
   nameIn(hub: string, cluster: WorkerCluster): string;
-  /** Pods of work on a cluster of this hub; undefined: nobody can tell. */
+  /** Work pods on a cluster of this hub; undefined: unknown. */
   workOn(hub: string, cluster: WorkerCluster): readonly Pod[] | undefined;
-  /** What nodes of a cluster keep for themselves, and what a hub counts of them. @param profile of the place that the cluster is in */
+  /** Reserved resources of a cluster's nodes, and what a hub counts. @param profile of the cluster's place */
   keeps(hub: Hub, cluster: WorkerCluster, profile: CloudProfile): Pick<OfferInputs, 'reserve' | 'daemons' | 'counts'>;
-  /** Ready nodes with what runs there, as the hub counts it. */
+  /** Ready nodes with their pods, as counted by the hub. */
   room(hub: Hub, cluster: WorkerCluster): Supply['nodes'];
-  /** Pods of a cluster that wait for a node of it. */
+  /** Pending pods of a cluster. */
   pending(cluster: WorkerCluster): readonly FitPod[];
-  /** Pods of a cluster that no node of it takes, and for which its autoscaler would ask for nodes; none where it does not answer. */
+  /** Pending pods for which a cluster's autoscaler would buy nodes; empty when it does not answer. */
   lacking(cluster: WorkerCluster): readonly FitPod[];
-  /** Pools of a cluster that are Coppice's to size; undefined: nobody can tell now, or nothing may be decided about it. */
+  /** Pools that Coppice sizes; undefined: unknown, or not open to decisions. */
   pools(hub: Hub, cluster: WorkerCluster, growths: readonly NodesPurchase[]): PoolSeen[] | undefined;
-  /** What is seen of a pool that Coppice sizes. 'gone': it is no more; 'unknown': nobody can tell now. */
+  /** Observed state of a pool. 'gone': it no longer exists; 'unknown': not observable. */
   poolNow(pool: PoolNamed): PoolNow | 'gone' | 'unknown';
-  /** Whether a cluster takes work of the policy's hub, and how much runs there. */
+  /** State of a cluster in the policy's hub, and its load. */
   sight(policy: BurstPolicy, cluster: WorkerCluster): Omit<Sight, 'cluster' | 'failure' | 'isAwaited'>;
-  /** Why a cluster, or nodes that it lacks, will not come, as far as it says so. */
+  /** Reported failure of a cluster or of its missing nodes. */
   failure(cluster: WorkerCluster): string | undefined;
-  /** Nodes of a cluster that are Ready; none where it does not answer. */
+  /** Ready nodes of a cluster; empty when it does not answer. */
   readyNodes(cluster: WorkerCluster): readonly Pick<Node, 'status'>[];
-  /** Whether somebody's cluster sleeps because its own spec says so, and is in the hub. */
+  /** Whether somebody's cluster sleeps by its own spec, and is in the hub. */
   sleepsBySpec(hub: Hub, cluster: WorkerCluster): boolean;
-  /** What runs there, as it would wait for room elsewhere. May ask the hub and the cluster. */
+  /** Work of a cluster as it would wait elsewhere. May ask the hub and the cluster. */
   movable(hub: Hub, cluster: WorkerCluster, signal: AbortSignal): Promise<Movable>;
-  /** How far the work of a cluster is moved away. */
+  /** Progress of emptying a cluster. */
   emptying(hub: Hub, cluster: WorkerCluster): EmptyingSight;
-  /** Whether work of some cluster of the hub is being moved, as it leaves. */
+  /** Whether the hub moves work of a leaving cluster. */
   isMoving(hub: Hub): boolean;
   /** Why the API server would refuse this cluster; undefined: it would not. May ask it. */
   whyRefused(cluster: WorkerCluster, signal: AbortSignal): Promise<string | undefined>;
-  /** As the API server has it, also where no cache has heard of it. */
+  /** The object from the API server, bypassing caches. */
   live(name: string, namespace: string, signal: AbortSignal): Promise<WorkerCluster | undefined>;
-  /** Of a policy that only says what it would do: whether others are to find it done. */
+  /** For a dry-run policy: whether others treat its decisions as done. */
   claims(policy: BurstPolicy): boolean;
 }
 
-/** What is done about decisions. Each throws as KubeClient does, and is done again by the next look. */
+/** Actions of decisions. Each throws as KubeClient does, and the next cycle repeats it. */
 export interface BurstActs {
-  /** What policies have written down. `read` throws where it cannot be understood. */
+  /** Receipts of policies. `read` throws for an invalid one. */
   readonly receipts: {
     read(key: string, signal: AbortSignal): Promise<BurstReceipt | undefined>;
-    /** Says that `next` takes the place of `before`, which is of something else, or of nothing. */
+    /** Records that `next` replaces `before`, a different or missing receipt. */
     madeFrom(next: BurstReceipt, before: BurstReceipt | undefined): BurstReceipt;
     /** @param before what it was made from; see Receipts.save */
     save(key: string, receipt: BurstReceipt, before: BurstReceipt, signal: AbortSignal): Promise<void>;
     remove(key: string, signal: AbortSignal): Promise<void>;
   };
-  /** Keeps a policy from going before its clusters, or lets it go. */
+  /** Adds or removes the policy's finalizer. */
   hold(policy: BurstPolicy, isHeld: boolean, signal: AbortSignal): Promise<void>;
   create(cluster: WorkerCluster, signal: AbortSignal): Promise<void>;
   patch(cluster: WorkerCluster, patch: ClusterPatch, signal: AbortSignal): Promise<void>;
   delete(cluster: WorkerCluster, signal: AbortSignal): Promise<void>;
-  /** Writes down what a pool should have. */
+  /** Stores a pool's size. */
   decide(decision: Decision, signal: AbortSignal): Promise<void>;
-  /** Writes down that a cluster is to sleep, or to be awake, or that its spec alone says so (undefined). */
+  /** Stores an order to sleep or to be awake; undefined withdraws it. */
   orderSleep(key: string, uid: string, order: SleepOrder | undefined, signal: AbortSignal): Promise<void>;
-  /** Remembers what clouds take away of these clusters. */
+  /** Remembers interrupted offers of these clusters. */
   noteInterruptions(clusters: readonly WorkerCluster[]): void;
-  /** Tells of decisions that were not known before, and of those of which nothing more will become. The oldest first. */
+  /** Reports new and newly finished decisions, oldest first. */
   told(policy: BurstPolicy, fresh: readonly BurstDecision[], ended: readonly BurstDecision[]): void;
-  /** Tells what a look has come to. */
+  /** Reports a cycle's result. */
   tell(policy: BurstPolicy, outcome: Outcome, signal: AbortSignal): Promise<void>;
-  /** Tells what a look has thrown. */
+  /** Reports a cycle's error. */
   fail(policy: BurstPolicy, error: unknown): Promise<void>;
   /** Writes an answer into a hub. */
   answer(hub: Hub, part: StatusPart, signal: AbortSignal): Promise<void>;
@@ -158,5 +158,5 @@ export interface ClusterPatch {
   readonly spec?: Partial<WorkerCluster['spec']>;
 }
 
-/** The world of policies: a garden, a garden on which nothing is done, or a rehearsal. */
+/** World of policies: a garden, a dry run on a garden, or a rehearsal. */
 export type BurstWorld = BurstSight & BurstActs;

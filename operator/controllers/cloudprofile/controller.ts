@@ -22,7 +22,7 @@ interface CloudProfileDependencies {
   provider(profile: CloudProfile, withAccount?: boolean): Provider | undefined;
 }
 
-/** Who uses a profile, as `Kind namespace/name`; a WorkerCluster's Shoot is not named beside it. */
+/** Users of a profile, as `Kind namespace/name`; without Shoots of listed WorkerClusters. */
 function usersOf(profile: string, clusters: readonly WorkerCluster[], shoots: readonly Shoot[]): string[] {
   const byCluster = clusters.filter((cluster) => profileNamesOf(cluster).includes(profile));
   const keys = new Set(byCluster.map(keyOf));
@@ -43,8 +43,8 @@ function usable({ spec }: CloudProfile, provider: Provider | undefined): Said<'C
 }
 
 /**
- * The machine types that clusters of a profile use, as it offers them, or did last. What none uses any more stays until another comes: otherwise
- * each cluster that is alone with its type would cost two writes.
+ * Machine types in use by a profile's clusters, with their last known offer. An unused type stays until another change,
+ * or each cluster with a type of its own would cost two writes.
  */
 function machineTypesInUse(
   { metadata: { name }, spec, status }: CloudProfile,
@@ -62,7 +62,7 @@ function machineTypesInUse(
   return wanted.every(isTold) ? status?.machineTypes : wanted;
 }
 
-/** Keeps a profile from going while clusters use it, and says in its status whether it can be used. */
+/** Holds a profile while clusters use it, and reports its validity in the status. */
 export async function reconcileCloudProfile(
   deps: CloudProfileDependencies,
   name: string,

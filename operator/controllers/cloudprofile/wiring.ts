@@ -9,14 +9,14 @@ import { failuresOf } from '../failure.ts';
 import { machineTypesOf } from '../kept-profile.ts';
 import { reconcileCloudProfile } from './controller.ts';
 
-/** A look at who uses a profile is a look at all clusters: a thousand that come at once are worth a few, not a thousand. */
+/** Delay that groups changes: each check scans all clusters. */
 const USERS_MS = 100;
 
-/** Makes the controller of CloudProfiles: it says whether a profile can be used, and holds one that is. */
+/** Creates the controller of CloudProfiles: validates profiles, and holds used ones. */
 export function wireCloudProfiles(core: Core): Part {
   const { clusters, shoots, profiles } = core;
   const queue = core.queue('cloudprofile');
-  /** Whoever is there uses the same profile for ever: only who comes and goes is news for it, and who takes other machines. */
+  /** A cluster never changes its profile: only new and deleted clusters, and changed machine types, matter. */
   const used = (event: ChangeEvent<WorkerCluster> | ChangeEvent<Shoot>, profile: string) => {
     if (event.type !== 'updated' || !isDeepStrictEqual(machineTypesOf(event.old), machineTypesOf(event.object)))
       queue.addAfter(profile, USERS_MS);

@@ -31,29 +31,29 @@ import { tellFailure } from '../failure.ts';
 import { hold } from '../finalizer.ts';
 import { writeStatus } from '../status-writer.ts';
 
-/** What the controller of credentials works with. */
+/** Dependencies of the controller of credentials. */
 export interface CredentialsDependencies extends AccountsSide {
   readonly checks: AccountChecks;
   readonly profiles: Informer<CloudProfile>;
-  /** The managed service of a profile, for somebody who has credentials. */
+  /** Managed service of a profile, with credentials. */
   clouds(profile: CloudProfile): ManagedClusters | undefined;
-  /** The cloud takes what a binding leads to, which it refused before. */
+  /** The cloud accepts a binding that it refused before. */
   accepted(binding: CredentialsBinding): void;
 }
 
-/** Selects Secrets with credentials that are marked as used. */
+/** Selects Secrets with used credentials. */
 export const CREDENTIALS_SELECTOR = `${LABELS.role}=${ROLES.credentials}`;
 
-/** What such a Secret bears from when it is first used. */
+/** Label of such a Secret from its first use. */
 const MARK = { [LABELS.role]: ROLES.credentials };
 
-/** Nothing tells when a cloud begins to trust an identity: it is asked again, as often as a person who sets it up would. */
+/** Interval of asking a cloud whether it trusts an identity: no event tells. */
 const ASK_AGAIN_MS = 2 * 60_000;
 
 /**
- * Looks at all credentials of one namespace: says of each binding whether the cloud accepts it, of each WorkloadIdentity what a cloud
- * must trust, and keeps bindings, Secrets and identities from going while clusters use them, because without credentials nobody can
- * take a cluster away. Marked Secrets are watched.
+ * Reconciles all credentials of a namespace: whether the cloud accepts each binding, what a cloud must trust for each
+ * WorkloadIdentity, and finalizers on bindings, Secrets and identities in use, because clusters cannot be deleted
+ * without credentials. Labelled Secrets are watched.
  */
 export async function reconcileCredentials(
   deps: CredentialsDependencies,
@@ -72,7 +72,7 @@ export async function reconcileCredentials(
   for (const name of named.secrets) {
     const secret = await credentialsSecret(deps, namespace, name, signal);
     if (secret) await hold(deps, SECRETS, deps.credentials, secret, true, { labels: MARK, signal });
-    // Nothing tells of one that is made later: it bears no mark yet.
+    // A Secret made later causes no event, because it has no label yet.
     else failure = notYetConfigured(`there is no Secret ${namespace}/${name} with credentials`);
   }
   for (const identity of deps.identities.list().filter(({ metadata }) => metadata.namespace === namespace)) {
@@ -102,7 +102,7 @@ export async function reconcileCredentials(
   return askAgain ? { requeueAfterMs: ASK_AGAIN_MS } : undefined;
 }
 
-/** An object that cannot be worked on says so itself, and does not keep the others of its namespace from being looked at. */
+/** An object's error goes to its own status and does not block the others of its namespace. */
 async function told<T extends KubeObject>(
   deps: CredentialsDependencies,
   cache: Informer<T>,
@@ -115,7 +115,7 @@ async function told<T extends KubeObject>(
   return error;
 }
 
-/** Says whether there are tokens of an identity, and what a cloud must trust. @returns what is worth another try. */
+/** Reports whether an identity has tokens, and what a cloud must trust. @returns retryable failures */
 async function reconcileIdentity(
   deps: CredentialsDependencies,
   identity: WorkloadIdentity,
@@ -125,7 +125,7 @@ async function reconcileIdentity(
   let issuer: string | undefined;
   let ready: Said<'WorkloadIdentity'>;
   try {
-    // Tokens are kept: whether the account is still there they do not tell.
+    // Cached tokens do not show whether the ServiceAccount still exists.
     const { metadata } = await deps.tokens.ensureAccount(identity, signal);
     const token = await deps.tokens.token(identity);
     issuer = token.issuer;
@@ -153,7 +153,7 @@ async function reconcileIdentity(
   return failure instanceof CoppiceError && !failure.retryable ? undefined : failure;
 }
 
-/** Which bindings and Secrets clusters name themselves. */
+/** Bindings and Secrets that clusters name directly. */
 export function usedNames(
   clusters: readonly WorkerCluster[],
   bindings: ReadonlySet<string>,
@@ -179,7 +179,7 @@ const leadsTo = (binding: CredentialsBinding): CredentialsUse | undefined => {
   }
 };
 
-/** @returns why the binding is not ready, and whether another try is worth it. */
+/** @returns why the binding is not ready, and whether to retry */
 async function reconcileBinding(
   deps: CredentialsDependencies,
   binding: CredentialsBinding,
@@ -216,12 +216,12 @@ async function reconcileBinding(
   const before = findCondition(binding.status?.conditions, 'Ready');
   await writeStatus(deps.garden, deps.bindings, binding, status, signal);
   if (!failure && before?.status === 'False') deps.accepted(binding);
-  // What passes by itself is asked again, but not as soon as the queue would: that prolongs throttling.
+  // Temporary failures are retried with longer back-off than the queue's, which would prolong throttling.
   const passes = codes.some((code) => backoff(code, 1, 0) !== undefined);
   return failure ? { failure, isRetryable: isRetryable(codes), passes } : {};
 }
 
-/** Quotas count by namespace here, whichever credentials its clusters use: see docs/decisions/0010. */
+/** Quotas count by namespace, independent of credentials: see docs/decisions/0010. */
 export function unactedQuotas({
   quotas = [],
   metadata,
@@ -232,7 +232,7 @@ export function unactedQuotas({
   return say('AllFieldsActedOn', false, 'KeptOnly', what);
 }
 
-/** Whose the credentials of a binding are, as the cloud says. Throws what is wrong with them. */
+/** Account of a binding's credentials, as reported by the cloud. Throws their fault. */
 async function accountOf(
   deps: CredentialsDependencies,
   binding: CredentialsBinding,
@@ -247,10 +247,10 @@ async function accountOf(
   const use = usedByBinding(binding);
   const secret = use.secret === undefined ? undefined : await credentialsSecret(deps, namespace, use.secret, signal);
   if (secret) await hold(deps, SECRETS, deps.credentials, secret, true, { labels: MARK, signal });
-  // Read once. One that came between two looks would be used without its mark, and no change of it would ever be heard of.
+  // Read once: a Secret that appeared between two reads would be used without its label, and its changes missed.
   const credentials = use.secret === undefined ? await usedCredentials(deps, use, signal) : credentialsIn(secret, use);
   const ctx: CloudContext = {
-    // Nothing is made for it: it only says who asks.
+    // Nothing is created for this owner: it only identifies the caller.
     owner: { technicalID: fitted(`binding--${namespace}--${name}`), uid, name, namespace, garden: deps.gardenID },
     account: { id: accountKeyOf(use), credentials: credentials.values },
     region: profile.spec.defaults?.region ?? profile.spec.regions[0]?.name ?? '',

@@ -12,18 +12,18 @@ import type { Core, Part } from '../core.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
 import { CREDENTIALS_SELECTOR, type CredentialsDependencies, reconcileCredentials } from './controller.ts';
 
-/** The controller of credentials, wired: what others may ask about accounts. */
+/** The wired controller of credentials, with queries about accounts. */
 export interface Credentials extends Part {
   readonly accounts: AccountsSide & { readonly checks: AccountChecks };
   readonly ofShoots: ShootAccounts;
   readonly ofBuckets: Pick<BucketSource, 'binding' | 'credentials'>;
-  /** The listener hears when there may be other credentials in a namespace. */
+  /** Calls the listener when credentials of a namespace may have changed. */
   onChange(listener: (namespace: string) => void): void;
-  /** The listener hears when a cloud takes credentials that it refused before, with the key of each WorkerCluster that uses them. */
+  /** Calls the listener with each affected WorkerCluster when a cloud accepts credentials again. */
   onAccepted(listener: (cluster: string) => void): void;
 }
 
-/** Makes the controller of CredentialsBindings, WorkloadIdentities and Secrets with credentials. */
+/** Creates the controller of CredentialsBindings, WorkloadIdentities and credential Secrets. */
 export function wireCredentials(core: Core): Credentials {
   const { garden, log, clusters, shoots, now } = core;
   const queue = core.queue('credentials');

@@ -22,7 +22,7 @@ import {
   userInCluster,
 } from './decide.ts';
 
-/** What requests for kubeconfigs are answered with. */
+/** Dependencies for answering kubeconfig requests. */
 export interface KubeconfigDependencies {
   readonly garden: Pick<KubeClient, 'request' | 'mergePatch' | 'delete'>;
   /** With index BY_REQUESTER. */
@@ -31,9 +31,9 @@ export interface KubeconfigDependencies {
   readonly shoots: Pick<Informer<Shoot>, 'get'>;
   readonly log: Log;
   now(): Date;
-  /** The authority that the cluster trusts clients of; undefined: it has none yet. */
+  /** Client CA of the cluster; undefined: none yet. */
   authority(shoot: Shoot, signal: AbortSignal): Promise<KeyPair | undefined>;
-  /** As requestedKey. */
+  /** See requestedKey. */
   publicKey(request: string): Promise<KeyObject | undefined>;
 }
 
@@ -44,7 +44,7 @@ const DAY_S = 24 * 3600;
 
 const KEPT_LABELS: readonly string[] = [LABELS.workerCluster, LABELS.workerClusterNamespace];
 
-/** What is kept of a request: a tenant wrote it, and may have written much. */
+/** Kept fields of a request: tenants write it, and it may be large. */
 export function keptRequest(csr: CertificateSigningRequest): CertificateSigningRequest {
   const { name, uid, resourceVersion, creationTimestamp, labels = {} } = csr.metadata;
   const kept = Object.entries(labels).filter(([key]) => KEPT_LABELS.includes(key));
@@ -58,7 +58,7 @@ export function keptRequest(csr: CertificateSigningRequest): CertificateSigningR
   return { ...of, spec: { ...csr.spec, request: request.length > MAX_KUBECONFIG_REQUEST ? '' : request } };
 }
 
-/** Answers one request; also one that was approved by an operator that ended before it had signed. */
+/** Answers one request, including one approved by an operator that ended before signing. */
 export async function answerRequest(
   deps: KubeconfigDependencies,
   name: string,
@@ -95,14 +95,14 @@ export async function answerRequest(
     days: asked.seconds / DAY_S,
     now: deps.now(),
   });
-  // The last one is the authority of the API server, which the client needs, and which is no secret.
+  // The API server's CA follows, which the client needs and which is not secret.
   await sign(deps, csr, `${cert}${ca.cert}`, signal);
   const { user, seconds } = asked;
   deps.log.info({ user, role, cluster: key, seconds, request: name }, 'a kubeconfig was given out');
   return { requeueAfterMs: Math.max(0, forgetAt(csr) - +deps.now()) };
 }
 
-/** Whether RBAC (or whoever else authorises in the garden) lets them have it. */
+/** Whether the garden's authorizer allows it. */
 async function isAllowed(
   { garden }: KubeconfigDependencies,
   { spec: { username: user, groups, uid, extra } }: CertificateSigningRequest,
@@ -127,7 +127,7 @@ async function isAllowed(
   return status?.allowed === true;
 }
 
-/** Kubernetes has requests approved before they are signed; either write fails where somebody else was there meanwhile. */
+/** Approves, then signs, as Kubernetes requires; either write fails after a concurrent change. */
 async function sign(
   deps: KubeconfigDependencies,
   csr: CertificateSigningRequest,
@@ -151,7 +151,7 @@ async function refuse(
   signal: AbortSignal,
 ): Promise<{ requeueAfterMs: number }> {
   const isApproved = csr.status?.conditions?.some(({ type }) => type === 'Approved');
-  // What was approved cannot be denied any more.
+  // An approved request cannot be denied any more.
   if (isApproved) await tell(deps, csr, 'status', 'Failed', refusal, signal);
   else await tell(deps, csr, 'approval', 'Denied', refusal, signal);
   deps.log.info({ user: csr.spec.username, request: csr.metadata.name, ...refusal }, 'no kubeconfig was given out');
@@ -193,7 +193,7 @@ async function patch(
   return changed;
 }
 
-/** Requests are input of tenants: none is kept for long. */
+/** Deletes a request: tenants create them, so none is kept for long. */
 async function forget(
   deps: KubeconfigDependencies,
   csr: CertificateSigningRequest,

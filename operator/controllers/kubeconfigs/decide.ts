@@ -11,56 +11,58 @@ import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { CertificateSigningRequest } from '../../kube/resources.ts';
 
-/** What somebody asks for: the API server says who it is, the rest is as they wrote it. */
+/** A parsed request: the API server sets the user, the rest is the requester's. */
 export interface Asked {
   readonly user: string;
   readonly role: KubeconfigRole;
-  /** Of the WorkerCluster. */
+  /** Namespace of the WorkerCluster. */
   readonly namespace: string;
   readonly name: string;
   readonly seconds: number;
 }
 
-/** Why nothing is given: a word for programs, and a sentence for people. */
+/** Why a request is refused: a reason, and a sentence. */
 export interface Refusal {
   readonly reason: Reason<'CertificateSigningRequest', 'Denied'>;
   readonly message: string;
 }
 
-/** How many requests one requester may make within RECENT_MS, those that were refused too. */
+/** Most requests per requester within RECENT_MS, including refused ones. */
 export const MOST_RECENT = 300;
-/** How many of them are stored: further ones are deleted without an answer, so that a flood does not fill etcd. */
+/** Most stored requests per requester: further ones are deleted unanswered, so that a flood does not fill etcd. */
 export const MOST_STORED = 2 * MOST_RECENT;
-/** How long a request is kept. The certificate in it is of no use without its key. */
+/** How long a request is kept. Its certificate is useless without the key. */
 export const RECENT_MS = 10 * 60_000;
 
 const MAX_USER = 512;
 const SERVICE_ACCOUNT = 'system:serviceaccount:';
 const USAGES = ['client auth', 'digital signature', 'key encipherment'];
 
-/** The role that the request is about; undefined: it is for another signer. Pure. */
+/** Requested role; undefined: another signer. Pure. */
 export const roleOf = ({ spec }: CertificateSigningRequest): KubeconfigRole | undefined =>
   KUBECONFIG_ROLES.find((role) => KUBECONFIG_SIGNERS[role] === spec.signerName);
 
 /**
- * Key of the requester whose requests are counted together and take one turn: a user, or all ServiceAccounts of a namespace, of which its
- * tenant makes as many as they like. Only the API server writes this name, where the tenant writes the labels. Without '/'. Pure.
+ * Key under which requests are counted and queued: a user, or all ServiceAccounts of a namespace, which its tenant can
+ * create at will. From the API server's field, not from labels. Without '/'. Pure.
  */
 export function requesterOf({ spec: { username = '' } }: CertificateSigningRequest): string {
   if (!username.startsWith(SERVICE_ACCOUNT)) return `user:${encodeURIComponent(username.toWellFormed())}`;
   return `namespace:${encodeURIComponent(username.slice(SERVICE_ACCOUNT.length).split(':')[0]!.toWellFormed())}`;
 }
 
-/** Whether nothing is left to do for the request but to let it go. Pure. */
+/** Whether the request only remains to be deleted. Pure. */
 export const isAnswered = ({ status }: CertificateSigningRequest): boolean =>
   status?.certificate !== undefined ||
   (status?.conditions ?? []).some(({ type }) => type === 'Denied' || type === 'Failed');
 
-/** When the request is let go of. Pure. */
+/** When the request is deleted. Pure. */
 export const forgetAt = ({ metadata }: CertificateSigningRequest): number =>
   Date.parse(metadata.creationTimestamp ?? '') + RECENT_MS;
 
-/** What is asked for, or why that cannot be. Pure. @param recent how many requests the requester has made lately, this one too */
+/**
+ * The parsed request, or why it is refused. Pure. @param recent requests of the requester lately, including this one
+ */
 export function readRequest(csr: CertificateSigningRequest, role: KubeconfigRole, recent: number): Asked | Refusal {
   const { username: user = '', usages = [], expirationSeconds: seconds = KUBECONFIG_SECONDS.usual, request } = csr.spec;
   const namespace = csr.metadata.labels?.[LABELS.workerClusterNamespace] ?? '';
@@ -88,15 +90,18 @@ export function readRequest(csr: CertificateSigningRequest, role: KubeconfigRole
   return { user, role, namespace, name, seconds };
 }
 
-/** What is known of the cluster that somebody asks for. */
+/** Facts about the requested cluster. */
 interface ClusterView {
-  /** Whether RBAC lets them have such a kubeconfig of it. */
+  /** Whether RBAC allows such a kubeconfig. */
   readonly allowed: boolean;
   readonly cluster: WorkerCluster | undefined;
   readonly shoot: Shoot | undefined;
 }
 
-/** Why somebody gets no kubeconfig of the cluster; undefined: they do. Pure. Whether there is one is told to nobody else. */
+/**
+ * Why a request is refused; undefined: it is granted. Pure. Without permission, the answer does not reveal whether the
+ * cluster exists.
+ */
 export function refusalOf({ user, role, namespace, name }: Asked, view: ClusterView): Refusal | undefined {
   const { allowed, cluster, shoot } = view;
   const what = `WorkerCluster ${namespace}/${name}`;
@@ -120,7 +125,7 @@ export function refusalOf({ user, role, namespace, name }: Asked, view: ClusterV
   return undefined;
 }
 
-/** Who somebody is in the cluster: never who Kubernetes, or Coppice, is there. */
+/** User name in the cluster: never one of Kubernetes or Coppice. */
 export const userInCluster = (user: string): string => `garden:${user}`;
 
 const refusal = (reason: Refusal['reason'], message: string): Refusal => ({ reason, message });

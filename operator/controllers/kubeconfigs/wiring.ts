@@ -15,7 +15,7 @@ import { requesterOf } from './decide.ts';
 
 const WORKERS = 8;
 
-/** Makes the controller of requests for people's kubeconfigs. */
+/** Creates the controller of kubeconfig requests. */
 export function wireKubeconfigs(core: Core): Part {
   const { garden, clusters, shoots, log } = core;
   const queue = core.queue('kubeconfigs', { perNamespace: workersOfNamespace(WORKERS) });
@@ -45,7 +45,7 @@ export function wireKubeconfigs(core: Core): Part {
   };
 }
 
-/** The requests of people; a garden has many more than these. */
+/** Informer of kubeconfig requests only; a garden has many other CertificateSigningRequests. */
 export const requestsInformer = (garden: KubeClient, log: Log): Informer<CertificateSigningRequest> =>
   new Informer<CertificateSigningRequest>(garden, CSRS, {
     log,
@@ -54,7 +54,7 @@ export const requestsInformer = (garden: KubeClient, log: Log): Informer<Certifi
     indexes: { [BY_REQUESTER]: (csr) => [requesterOf(csr)] },
   });
 
-/** Key in the queue. Requesters take turns there: labels name whatever cluster a requester likes, also one of somebody else. */
+/** Queue key by requester, for fairness: labels may name anybody's cluster. */
 export const keyIn = (csr: CertificateSigningRequest): string => `${requesterOf(csr)}/${csr.metadata.name}`;
 
 async function authorityOf(

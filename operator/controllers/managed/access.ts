@@ -7,21 +7,21 @@ import { parseUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
 import type { StoredKubeconfig } from './dependencies.ts';
 import { cloudsOf, contextOf, type ManagedOperation } from './operation.ts';
 
-/** An API server that answers is not asked again for this long: the watches notice earlier when it goes away. */
+/** Interval of checking a reachable API server: watches notice a loss earlier. */
 const LOOK_AGAIN_MS = 5 * 60_000;
-/** However short a token's life, or wrong a clock, a cloud is not asked for one more often. */
+/** Shortest interval of requesting tokens, however short their life or wrong a clock. */
 const SHORTEST_MS = 30_000;
-/** The part of its life after which a token is replaced: as the kubelet does with projected tokens. */
+/** Share of a token's life after which it is replaced, as kubelet does with projected tokens. */
 const RENEW_AFTER = 0.8;
 const CONNECT_MS = 60_000;
 const WORKS = 'the kubeconfig works';
 
-/** When a kubeconfig made now is to be replaced; undefined: never. */
+/** When to replace a new kubeconfig; undefined: never. */
 export function renewalOf({ expiresAt }: CloudKubeconfig, now: Date): Date | undefined {
   return expiresAt === undefined ? undefined : new Date(+now + (Date.parse(expiresAt) - +now) * RENEW_AFTER);
 }
 
-/** What is to be done about a stored kubeconfig. Pure. `cannot` be used: it has ended, or leads elsewhere. */
+/** Verdict on a stored kubeconfig. Pure. `cannot`: expired, or for another endpoint. */
 export function judge(stored: StoredKubeconfig | undefined, endpoint: string, now: Date): 'good' | 'due' | 'cannot' {
   if (!stored || serverOf(stored.kubeconfig) !== endpoint.replace(/\/+$/, '')) return 'cannot';
   if (stored.expiresAt !== undefined && Date.parse(stored.expiresAt) <= +now) return 'cannot';
@@ -37,8 +37,8 @@ function serverOf(kubeconfig: string): string | undefined {
 }
 
 /**
- * Keeps a kubeconfig that works in the cluster's Secret, and a connection to the API server open. The cloud's own token is only
- * for first contact, and for when the operator slept longer than ours lived (docs/decisions/0006).
+ * Maintains a working kubeconfig in the cluster's Secret, and an open connection. The cloud's token is only for the
+ * first contact, and when ours has expired (docs/decisions/0006).
  */
 export async function openAccess(op: ManagedOperation): Promise<void> {
   const { deps, state, signal } = op;
@@ -61,7 +61,7 @@ async function freshKubeconfig(op: ManagedOperation): Promise<StoredKubeconfig> 
   const { deps, key, state, wish, receipt, signal } = op;
   const outputs = receipt!.outputs!;
   const stored = deps.kubeconfigs.get(key);
-  // What failed twice, though it has not ended, may have been taken from us: we begin anew while we can.
+  // After two failures an unexpired kubeconfig may have been revoked: start again while possible.
   const distrusted = (state.failures.get('access')?.count ?? 0) >= 2 && !(op.credentials instanceof Error);
   const verdict = distrusted ? 'cannot' : judge(stored, outputs.endpoint, deps.now());
   if (verdict === 'good') return stored!;
@@ -71,7 +71,7 @@ async function freshKubeconfig(op: ManagedOperation): Promise<StoredKubeconfig> 
     next = await own(state.connection, signal);
   }
   if (!next) {
-    // A token of the account would go where somebody else says that the API server is.
+    // The account's token must not be sent to an unconfirmed endpoint.
     if (receipt!.unconfirmed)
       throw dependencyNotReady(`the cloud has yet to say that the API server is at ${outputs.endpoint}`);
     const first = await cloudsOf(op).clouds.kubeconfig(await contextOf(op), outputs);
@@ -87,7 +87,7 @@ async function freshKubeconfig(op: ManagedOperation): Promise<StoredKubeconfig> 
   return kept;
 }
 
-/** A kubeconfig of our own identity; undefined where who we are now may not make one, or is nobody any more. */
+/** A kubeconfig of our own identity; undefined when the present identity may not create one, or is revoked. */
 async function own(connection: KubeconfigConnection, signal: AbortSignal): Promise<CloudKubeconfig | undefined> {
   try {
     return await connection.ownKubeconfig(signal);
@@ -116,7 +116,7 @@ async function connect(op: ManagedOperation, kubeconfig: string): Promise<Kubeco
   }
 }
 
-/** Said at once, also while another step takes minutes; the step `access` does what can be done about it. */
+/** Updates the status at once, even during a long step; step `access` acts on it. */
 function connectionChanged({ deps, key, state, receipt }: ManagedOperation, answers: boolean): void {
   state.access = answers
     ? { ok: true, message: WORKS }

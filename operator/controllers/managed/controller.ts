@@ -21,7 +21,7 @@ import { isToBeRemoved, wishHash, wishSignature } from './wish.ts';
 
 const MOST_TURNS = 12;
 const CALM_MS = 10_000;
-/** Least time between two progress reports. A cloud takes minutes, and who waits for it is told of each part that it makes. */
+/** Shortest interval of progress reports: a cloud takes minutes. */
 const PROGRESS_INTERVAL_MS = 5_000;
 /** Error codes with which a cloud rejects credentials. */
 const REFUSALS: readonly string[] = ['ERR_INFRA_UNAUTHENTICATED', 'ERR_INFRA_UNAUTHORIZED'];
@@ -37,7 +37,7 @@ export class ManagedController {
     this.#deps = deps;
   }
 
-  /** Sets what a cluster should be. Aborts an operation that runs for another wish; does nothing for the same wish. */
+  /** Sets what a cluster should be. Aborts an operation for another wish; does nothing for the same wish. */
   want(key: string, wish: ManagedWish): void {
     const known = this.#states.get(key);
     const isOver = known?.gone && !wish.moves && !wish.cluster.metadata.deletionTimestamp;
@@ -144,10 +144,10 @@ export class ManagedController {
     state.running = { step, wish: situation.wish, abort };
     const type = operationType(situation);
     const visible = step === 'apply' || step === 'destroy';
-    // This run only reads from the cloud again what an earlier operator wrote. Until it ends, the status keeps what it said.
+    // This run only rereads from the cloud what an earlier operator wrote. Until it ends, the status keeps its content.
     const confirming = step === 'apply' && on.receipt?.unconfirmed === true && situation.applied === situation.wish;
     const pace = new Pacer(deps.clock, PROGRESS_INTERVAL_MS, () => deps.changed(key));
-    // That it begins is told below.
+    // The start is reported below.
     pace.told();
     if (visible) {
       this.#say(state, { type, state: 'Processing', progress: 0, description: 'starting' });
@@ -253,6 +253,6 @@ function isObsolete({ step, wish }: NonNullable<ManagedState['running']>, now: M
   return (step === 'apply' || step === 'look') && hash !== undefined && hash !== wish;
 }
 
-/** Of an operation whose end is not in sight, each further resource is worth less. */
+/** Without a known total, progress converges. */
 const percent = ({ done, total }: CloudProgress): number =>
   Math.min(99, Math.floor((100 * done) / Math.max(1, total ?? done + 10)));

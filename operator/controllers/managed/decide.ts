@@ -1,35 +1,35 @@
-/** What is done to a managed cluster, one at a time. */
+/** Steps on a managed cluster, one at a time. */
 export type StepName = 'check' | 'remove' | 'apply' | 'access' | 'look' | 'destroy';
 
 /** A step that failed. */
 export interface Failure {
-  /** With which inputs the step failed (see attempt). With other inputs it is tried at once. */
+  /** Inputs of the failed attempt (see attempt). Other inputs are tried at once. */
   readonly of: string;
-  /** How often in a row. */
+  /** Consecutive failures. */
   readonly count: number;
-  /** Absent: with the same inputs it would fail again, so it is not retried. */
+  /** Absent: equal inputs would fail again. */
   readonly retryAt: Date | undefined;
 }
 
-/** All facts on which the next step depends. */
+/** Inputs of the decision about the next step. */
 export interface Situation {
   readonly deleting: boolean;
-  /** Hash of the wish. Absent: the spec asks for something impossible, so what exists stays as it is. */
+  /** Hash of the wish. Absent: the spec is impossible, so what exists stays. */
   readonly wish: string | undefined;
-  /** Whether anything was created in the cloud, or may have been. */
+  /** Whether anything was, or may have been, created in the cloud. */
   readonly exists: boolean;
   /** Hash of the wish that was last applied in the cloud. */
   readonly applied: string | undefined;
-  /** Whether the cloud has told where the API server is. */
+  /** Whether the API server's address is known. */
   readonly reachable: boolean;
-  /** The credentials in use; absent: none can be read. */
+  /** Version of the credentials; absent: not readable. */
   readonly credentials: string | undefined;
-  /** Which credentials the cloud has last accepted, for the right account. */
+  /** Credentials that the cloud last accepted, for the right account. */
   readonly accepted: string | undefined;
-  /** Somebody asked for a run although nothing changed. */
+  /** A run was requested although nothing changed. */
   readonly forced: boolean;
   readonly drift: {
-    /** When it was last looked. */
+    /** Last check. */
     readonly lookedAt: Date | undefined;
     readonly everyMs: number;
     readonly found: boolean;
@@ -38,12 +38,11 @@ export interface Situation {
   readonly access: {
     /** Whether there is a connection to the API server. */
     readonly open: boolean;
-    /** When the kubeconfig should be renewed, or the connection looked at; absent: at once. */
+    /** When to renew the kubeconfig or check the connection; absent: at once. */
     readonly dueAt: Date | undefined;
   };
   /**
-   * Named nodes that are to be removed: which, and whether the cloud may have been asked already. `waits`: none that can go yet.
-   * Absent: none.
+   * Named nodes to remove, and whether the cloud may have been asked already. `waits`: none can go yet. Absent: none.
    */
   readonly removal?: { readonly of: string; readonly begun: boolean } | 'waits';
   readonly failures: ReadonlyMap<StepName, Failure>;
@@ -51,25 +50,25 @@ export interface Situation {
 
 export type Step =
   | { readonly do: StepName }
-  /** Nothing is left in the cloud, or ever was there. */
+  /** Nothing is, or ever was, in the cloud. */
   | { readonly do: 'release' }
-  /** Absent `until`: until something changes. */
+  /** Absent `until`: until a change. */
   | { readonly do: 'wait'; readonly until?: Date };
 
-/** What a step is tried with: failing with it says nothing about trying with something else. */
+/** Inputs of a step's attempt: a failure with other inputs does not count. */
 export function attempt(step: StepName, { deleting, wish, applied, credentials, removal }: Situation): string {
-  // A deletion does not inherit what was hopeless for the cluster: it would wait for ever for somebody who is no longer there.
+  // A deletion retries what was hopeless for the cluster: nobody may be left to help.
   if (step === 'check' || step === 'destroy') return deleting ? `delete/${credentials}` : `${credentials}`;
   if (step === 'remove') return `${typeof removal === 'object' ? removal.of : ''}/${credentials}`;
   return step === 'apply' ? `${wish}/${credentials}` : `${applied}/${credentials}`;
 }
 
-/** How soon it is looked again whether nodes can go. */
+/** Interval of checking whether nodes can be removed. */
 const REMOVAL_LOOK_MS = 5_000;
 
 /**
- * The next step. Pure. A failed step waits until its retry is due; steps that do not depend on it run meanwhile. A cloud that refuses a
- * larger pool is no reason to let a kubeconfig expire.
+ * The next step. Pure. A failed step waits for its retry; independent steps run meanwhile, so that a refused pool does
+ * not let a kubeconfig expire.
  */
 export function decide(situation: Situation, now: Date): Step {
   const { deleting, wish, exists, credentials, accepted, applied, access, drift, removal } = situation;
@@ -77,14 +76,14 @@ export function decide(situation: Situation, now: Date): Step {
   const accepting = credentials !== undefined && accepted === credentials;
   const due: { step: StepName; at: Date | undefined }[] = [];
   if (deleting) {
-    // Always check the credentials first: with those of another account, everything looks deleted already.
+    // Check the credentials first: with those of another account, everything looks deleted.
     due.push({ step: accepting ? 'destroy' : 'check', at: now });
   } else {
     if (wish !== undefined && !accepting) due.push({ step: 'check', at: now });
     const changed = applied !== wish || situation.forced || (drift.found && drift.mend);
     const named = typeof removal === 'object' ? removal : undefined;
     if (named && accepting) due.push({ step: 'remove', at: now });
-    // Any size that is applied may be wrong until it is known what has gone.
+    // During a removal any applied size may be wrong.
     if (wish !== undefined && accepting && changed && !named?.begun) due.push({ step: 'apply', at: now });
     if (situation.reachable) due.push({ step: 'access', at: access.open ? access.dueAt : now });
     if (wish !== undefined && accepting && applied === wish && !named) {
@@ -102,7 +101,7 @@ export function decide(situation: Situation, now: Date): Step {
   return { do: 'wait', ...(dates.length > 0 && { until: new Date(Math.min(...dates)) }) };
 }
 
-/** Until when a failure holds a step up. */
+/** Until when a failure blocks a step. */
 function heldUntil(step: StepName, situation: Situation): Date | 'never' | undefined {
   const failure = situation.failures.get(step);
   if (!failure || failure.of !== attempt(step, situation)) return undefined;

@@ -11,15 +11,15 @@ import type { ManagedWish } from './facts.ts';
 import type { ManagedReceipt } from './receipt.ts';
 import type { LeavingNames } from './removal.ts';
 
-/** A kubeconfig as it is stored for people, with when it ends and when it is replaced. */
+/** A stored kubeconfig with expiry and renewal time. */
 export interface StoredKubeconfig extends CloudKubeconfig {
   /** RFC 3339. Absent: never. */
   renewAt?: string;
 }
 
-/** What the controller of managed clusters works with: injected, so that tests choose it. */
+/** Dependencies of the controller of managed clusters, injected for tests. */
 export interface ManagedDependencies {
-  /** What tells this garden from others: see Owner. */
+  /** Identity of this garden: see Owner. */
   readonly garden: string;
   readonly log: Log;
   readonly clock: Clock;
@@ -27,13 +27,13 @@ export interface ManagedDependencies {
   /** In [0, 1). */
   random(): number;
 
-  /** Throws CoppiceErrors when there are none that can be used. */
+  /** Throws CoppiceErrors when unusable. */
   credentials(cluster: WorkerCluster, profile: CloudProfile, signal: AbortSignal): Promise<Credentials>;
-  /** Asks the cloud who the credentials are; equal questions of many clusters are asked once. */
+  /** Asks the cloud for the identity of credentials; equal questions share one request. */
   checkAccount(wish: ManagedWish, ctx: CloudContext, version: string): Promise<AccountCheck>;
   stateBackend(profile: CloudProfile, signal: AbortSignal): Promise<StateBackend>;
 
-  /** Nodes that are to leave the pools of a cluster, by what was decided. */
+  /** Nodes recorded as leaving a cluster's pools. */
   leaving(cluster: WorkerCluster): LeavingNames;
 
   readonly receipts: {
@@ -55,13 +55,13 @@ export interface ManagedDependencies {
     signal: AbortSignal,
   ): Promise<KubeconfigConnection>;
 
-  /** Says that the cloud has no machines left for what was wished. */
+  /** Reports sold-out machines. */
   depleted(wish: ManagedWish, error: CoppiceError): void;
-  /** Says that a key should be worked on. */
+  /** Requeues a key. */
   enqueue(key: string): void;
-  /** Says that the facts about a cluster are others. `inside`: only what is in the cluster, which changes all the time. */
+  /** Notifies that facts of the cluster changed. `inside`: only objects inside of it, which change constantly. */
   changed(key: string, inside?: 'inside'): void;
-  /** Takes the annotation off a cluster by which somebody asked for an operation. */
+  /** Removes the operation annotation from a cluster. */
   clearRequest(cluster: WorkerCluster, signal: AbortSignal): Promise<void>;
   readonly recordEvent: RecordEvent;
 }

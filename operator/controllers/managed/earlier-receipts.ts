@@ -15,12 +15,12 @@ import type { ManagedDependencies } from './dependencies.ts';
 import { clusterOfReceipt, type ManagedReceipt, RECEIPT_SELECTOR, RECEIPT_TYPE } from './receipt.ts';
 import { adoptionOf, clusterIn, ownerOf } from './wish.ts';
 
-/** Receipts lay in the namespace of their cluster, in `<cluster>-cloud`: there a tenant can write one as well. */
+/** Former place of receipts: in the cluster's namespace, where tenants can write. */
 const SUFFIX = '-cloud';
 
 interface EarlierReceiptsDependencies extends Pick<ManagedDependencies, 'garden' | 'receipts' | 'recordEvent'> {
   readonly client: Pick<KubeClient, 'list' | 'delete'>;
-  /** Where receipts lie now. */
+  /** Present namespace of receipts. */
   readonly namespace: string;
   readonly log: Log;
   cluster(key: string): WorkerCluster | undefined;
@@ -28,8 +28,8 @@ interface EarlierReceiptsDependencies extends Pick<ManagedDependencies, 'garden'
 }
 
 /**
- * Moves receipts from where they lay into the operator's namespace. To be called before any cluster is worked on; what appears in the old
- * place later nobody reads. What does not fit its cluster stays there, and is reported.
+ * Moves receipts to the operator's namespace. Call this before any cluster is reconciled; later ones in the old place
+ * are ignored. A receipt that does not match its cluster stays and is reported.
  */
 export async function moveEarlierReceipts(deps: EarlierReceiptsDependencies, signal: AbortSignal): Promise<void> {
   const { items } = await deps.client.list<Secret>(SECRETS, { labelSelector: RECEIPT_SELECTOR, signal });
@@ -44,7 +44,7 @@ export async function moveEarlierReceipts(deps: EarlierReceiptsDependencies, sig
       deps.recordEvent(secret, 'Warning', 'ReceiptRejected', message);
       continue;
     }
-    // A receipt that is in its place already is newer.
+    // A receipt in its place already is newer.
     if (!deps.receipts.get(clusterOfReceipt(found))) await deps.receipts.save(found, undefined, signal);
     await deps.client.delete(SECRETS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } });
   }
@@ -55,7 +55,7 @@ const changes = z
   .array(z.object({ operation: z.string(), resource: z.string(), properties: z.array(z.string()).exactOptional() }))
   .optional()
   .catch(undefined);
-/** Of what a pool has, that by which machines are told to be where they are: the rest comes anew with the next run. */
+/** Validated part of a pool: the place of its machines; the next run restores the rest. */
 const pools = z
   .array(z.looseObject({ name, machineType: name, zones: z.array(z.string().refine(isRegion)) }))
   .catch([]);
@@ -85,9 +85,9 @@ const written = z.object({
 });
 
 /**
- * What of a receipt in the old place may be believed; a clause: why nothing of it. Pure. Whose it is follows from where it lies; that it
- * is of the cluster of that name its UID says, which no tenant chooses; what leads to an endpoint waits for the cloud to say it again.
- * @param key `namespace/name` of the cluster that it lies beside
+ * The trustworthy part of a receipt in the old place; or why none, a clause. Pure. Its place and its UID, which tenants
+ * cannot choose, prove its cluster; the endpoint must be confirmed by the cloud.
+ * @param key `namespace/name` of the cluster beside it
  */
 function earlierReceipt(
   {

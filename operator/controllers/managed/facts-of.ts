@@ -6,10 +6,10 @@ import type { ManagedState } from './state.ts';
 import { changesText } from './steps.ts';
 import { wasBegun, wishHash } from './wish.ts';
 
-/** Codes that are about the credentials, whichever step met them. */
+/** Codes about credentials, from any step. */
 const OF_CREDENTIALS = ['ERR_INFRA_UNAUTHENTICATED', 'ERR_INFRA_UNAUTHORIZED'];
 
-/** What is known of a cluster: what is remembered, else what was written down. Pure. @param wish as it may be applied now */
+/** Facts about a cluster: remembered, else recorded. Pure. @param wish as it may be applied now */
 export function factsOf(
   state: ManagedState | undefined,
   own: ManagedReceipt | undefined,
@@ -21,13 +21,13 @@ export function factsOf(
     seen: state?.seen ?? false,
     exists: !state?.gone && (own !== undefined || (state !== undefined && wasBegun(state.wish.cluster))),
     gone: state?.gone ?? false,
-    // A spec that cannot be had changes nothing about what there is.
+    // An impossible spec does not change what exists.
     settled:
       state !== undefined && own?.applied !== undefined && own.applied === ((wish && wishHash(wish)) ?? own.applied),
     operation: state?.operation,
     errors,
     credentials: state && credentialsCondition(state, errors),
-    // Empty: of a cluster that was taken over as it is.
+    // Empty for a cluster adopted as it is.
     version: own?.cluster.kubernetesVersion || undefined,
     planned: own?.planned && changesText(own.planned),
     outputs: own?.outputs,
@@ -53,7 +53,7 @@ function credentialsCondition(state: ManagedState, errors: readonly LastError[])
     (error) => error.taskID === 'check' || error.codes?.some((code) => OF_CREDENTIALS.includes(code)),
   );
   if (refused) {
-    // That the cloud could not be asked says nothing about them.
+    // An unreachable cloud says nothing about the credentials.
     const known = refused.codes?.some((code) => !code.startsWith('ERR_RETRYABLE_INFRA'));
     return say(
       'CredentialsValid',

@@ -23,24 +23,24 @@ import type { ManagedDependencies, StoredKubeconfig } from './dependencies.ts';
 import { assertOwnNames, clusterOfReceipt, type ManagedReceipt } from './receipt.ts';
 import { leavingIn } from './removal.ts';
 
-/** What of the garden the controller of managed clusters sees and writes. */
+/** The garden's objects for the controller of managed clusters. */
 interface GardenSide extends AccountsSide {
-  /** Secrets with kubeconfigs of clusters. */
+  /** Kubeconfig Secrets of clusters. */
   readonly kubeconfigs: Informer<Secret>;
   readonly receipts: Receipts<ManagedReceipt>;
-  /** The Secrets that these are in. */
+  /** Their Secrets. */
   readonly receiptSecrets: Pick<Informer<Secret>, 'list'>;
   readonly checks: AccountChecks;
-  /** What was decided for the pools of a cluster. */
+  /** Decided sizes of a cluster's pools. */
   decided(cluster: WorkerCluster): Decided;
-  /** Where clusters are entered that this opens. */
+  /** Registry of open connections to clusters. */
   readonly openClusters: OpenClusters;
 }
 
-/** A cache that has not heard of a deletion by then is broken, and says so itself. */
+/** A cache that lacks a deletion after this time is broken, and reports that itself. */
 const HEARD_MS = 10_000;
 
-/** What the controller of managed clusters works with, on a real garden. */
+/** Dependencies of the controller of managed clusters on a real garden. */
 export function gardenDependencies(
   side: GardenSide,
   notify: Pick<ManagedDependencies, 'enqueue' | 'changed' | 'recordEvent' | 'depleted'>,

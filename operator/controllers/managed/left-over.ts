@@ -17,13 +17,13 @@ export interface LeftOverDependencies
   credentialsIn(use: CredentialsUse, signal: AbortSignal): Promise<Credentials>;
 }
 
-/** How often what was left behind is looked for again. */
+/** Interval of checking for leftovers. */
 const AGAIN_MS = 6 * 3600_000;
 
 /**
- * A cluster was deleted by force (its finalizer was taken off): says what is left of it in the cloud, and goes on saying so
- * until nothing is. It removes nothing: nobody said that it may.
- * @param receipt what is remembered of the cluster, which is no more
+ * Reports leftovers in the cloud of a force-deleted cluster (its finalizer was removed), repeatedly until none are
+ * left. Deletes nothing without permission.
+ * @param receipt of the deleted cluster
  */
 export async function reportLeftOver(
   deps: LeftOverDependencies,
@@ -62,7 +62,7 @@ async function leftOf(
   const profile = deps.profile(receipt.profile);
   const clouds = profile && deps.clouds(profile);
   if (!profile || !clouds?.tagged) return undefined;
-  // Never those of another namespace, whatever is written down: its tenant did not lend them.
+  // Never credentials of another namespace, whatever is recorded: their tenant did not lend them.
   const credentials = await deps.credentialsIn({ ...receipt.credentials, namespace }, signal);
   const ctx: Omit<CloudContext, 'owner'> = {
     account: { id: receipt.account, credentials: credentials.values },
@@ -76,7 +76,7 @@ async function leftOf(
   return orphansOf({ garden: deps.garden, uid: receipt.owner.uid }, clouds, ctx);
 }
 
-/** The cluster itself is gone: what is said is about what it was. */
+/** Reference to the deleted cluster for Events. */
 function regarding(key: string, { owner }: ManagedReceipt): KubeObject {
   const { namespace, name } = splitKey(key);
   return { apiVersion: API_VERSION, kind: 'WorkerCluster', metadata: { name, namespace, uid: owner.uid } };

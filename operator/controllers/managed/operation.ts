@@ -9,24 +9,24 @@ import type { ManagedReceipt, Removing } from './receipt.ts';
 import type { ManagedState } from './state.ts';
 import { ownerOf, unknownCluster } from './wish.ts';
 
-/** One step, with all that it works on. */
+/** A step with its inputs. */
 export interface ManagedOperation {
   readonly deps: ManagedDependencies;
   readonly key: string;
   readonly state: ManagedState;
-  /** As it was when the step was begun. */
+  /** At the start of the step. */
   readonly wish: ManagedWish;
   readonly receipt: ManagedReceipt | undefined;
-  /** Nodes that are to be removed. */
+  /** Nodes to remove. */
   readonly removal: Removing | undefined;
   /** Or why there are none. */
   readonly credentials: Credentials | Error;
   readonly signal: AbortSignal;
-  /** Says how far the operation is. */
+  /** Reports progress. */
   progress(progress: CloudProgress): void;
 }
 
-/** The clouds and the profile of a wish; throws when they are gone. */
+/** Cloud and profile of a wish; throws when missing. */
 export function cloudsOf({ wish: { clouds, profile, cluster } }: Pick<ManagedOperation, 'wish'>): {
   clouds: ManagedClusters;
   profile: CloudProfile;
@@ -40,7 +40,7 @@ export function cloudsOf({ wish: { clouds, profile, cluster } }: Pick<ManagedOpe
   return { clouds, profile };
 }
 
-/** What every call to the cloud is told. */
+/** Context of every call to the cloud. */
 export async function contextOf(op: ManagedOperation): Promise<CloudContext> {
   const { deps, wish, receipt, state, credentials, signal } = op;
   if (credentials instanceof Error) throw credentials;

@@ -14,59 +14,68 @@ import {
 } from '../../kube/receipt.ts';
 import type { Secret } from '../../kube/resources.ts';
 
-/** Nodes of one pool of the cloud that are removed. Written down before the cloud is asked: whoever comes after a crash asks for these again. */
+/**
+ * Nodes being removed from one pool. Recorded before the cloud is asked, so that after a crash the same ones are
+ * requested.
+ */
 export interface Removing {
   readonly pool: string;
   readonly nodes: readonly (CloudNode & { readonly uid: string })[];
 }
 
 /**
- * What the operator remembers of a managed cluster across restarts, in its own namespace. Nothing of it is the truth about the cloud: a
- * lost receipt costs one more run, which adopts what bears the owner's tags.
+ * Receipt of a managed cluster in the operator's namespace. It is no source of truth about the cloud: a lost one costs
+ * one more run, which takes over resources with the owner's tags.
  */
 export interface ManagedReceipt {
   owner: Owner;
   /** Name of the CloudProfile. */
   profile: string;
-  /** Which of the places that its spec allows it is in. Absent: it was made before that was written down. */
+  /** Number of its place in the spec. Absent: older than this field. */
   place?: number;
-  /** The account that the cluster is in: credentials of another one would make a second cluster there. */
+  /** Account of the cluster: other credentials would make a second cluster elsewhere. */
   account: string;
-  /** For whoever must find what a cluster left behind that was deleted by force. */
+  /** Credentials for finding leftovers of a force-deleted cluster. */
   credentials: CredentialsUse;
-  /** What the cloud was last asked for, whether or not that has ended. */
+  /** Last request to the cloud, finished or not. */
   cluster: ManagedCluster;
-  /** What the preview said of that, before it was begun. */
+  /** Preview of that request. */
   planned?: Change[];
-  /** Hash of the wish that the cloud was last made to be like. */
+  /** Hash of the last applied wish. */
   applied?: string;
   outputs?: ManagedClusterOutputs;
-  /** `outputs` come from where a tenant may write: nothing secret goes to that endpoint before the cloud has told it again. */
+  /**
+   * `outputs` come from a place where tenants can write: no secrets are sent to that endpoint before the cloud confirms
+   * it.
+   */
   unconfirmed?: true;
-  /** What others had changed when it was last looked; empty: nothing. */
+  /** Drift at the last check; empty: none. */
   drift?: Change[];
   /** RFC 3339. */
   lookedAt?: string;
-  /** Nodes that the cloud was, or is about to be, asked to end. Until this is gone nobody knows whether it has. */
+  /** Nodes that the cloud was, or is about to be, asked to end. Until removed, the result is unknown. */
   removing?: Removing;
-  /** Sizes that the cloud was left with when named nodes went, by pool: the state of the stack does not say so yet. */
+  /** Sizes after removals of named nodes, by pool, which the stack's state lacks. */
   left?: Record<string, { size: number }>;
-  /** UIDs of nodes that were removed, while they are still there. */
+  /** UIDs of removed nodes that still exist. */
   removed?: string[];
 }
 
-/** More than a screen of differences helps nobody, and a Secret holds 1 MiB. */
+/** Most stored changes: a Secret holds 1 MiB. */
 const MOST_CHANGES = 100;
 
 export const RECEIPT_TYPE = receiptType(ROLES.cloudReceipt);
-/** Selects the Secrets with receipts. */
+/** Selects receipt Secrets. */
 export const RECEIPT_SELECTOR = `${LABELS.role}=${ROLES.cloudReceipt}`;
 
-/** Where the receipt of a cluster lies: not in its own namespace, where a tenant could write another one. */
+/** Place of a cluster's receipt: outside of its namespace, where a tenant could forge one. */
 const receiptPlace = (operatorNamespace: string, key: string): ReceiptPlace =>
   clusterReceiptPlace(operatorNamespace, managedReceiptName(key), ROLES.cloudReceipt, key);
 
-/** The receipts of all managed clusters, by `namespace/name`. They have no owner: each must outlive a cluster that is deleted by force. */
+/**
+ * Receipts of managed clusters by `namespace/name`, without owner references, because each must outlive a force-deleted
+ * cluster.
+ */
 export const managedReceipts = (
   garden: ReceiptClient,
   operatorNamespace: string,
@@ -79,9 +88,9 @@ export const managedReceipts = (
   });
 
 /**
- * Throws when another cluster has the names in the cloud, and the stacks, that this one would have: of a long name they end with a hash of
- * 32 bits, for which another name can be found.
- * @param secrets all that there are with receipts
+ * Throws when another cluster has the same names in the cloud and of stacks: long names end with a 32-bit hash, for
+ * which collisions can be found.
+ * @param secrets all receipt Secrets
  */
 export function assertOwnNames({ owner }: ManagedReceipt, secrets: readonly Secret[]): void {
   const other = secrets.find(
@@ -96,11 +105,11 @@ export function assertOwnNames({ owner }: ManagedReceipt, secrets: readonly Secr
   );
 }
 
-/** `namespace/name` of the cluster that a receipt is of. */
+/** `namespace/name` of a receipt's cluster. */
 export const clusterOfReceipt = ({ owner }: Pick<ManagedReceipt, 'owner'>): string =>
   `${owner.namespace}/${owner.name}`;
 
-/** A receipt as it is written: with no more differences than a Secret holds. */
+/** The receipt to store, with a limited number of changes. */
 export const bounded = (receipt: ManagedReceipt): ManagedReceipt => ({
   ...receipt,
   ...capped('planned', receipt.planned),
@@ -110,7 +119,7 @@ export const bounded = (receipt: ManagedReceipt): ManagedReceipt => ({
 const capped = (field: string, changes: Change[] | undefined) =>
   changes ? { [field]: changes.slice(0, MOST_CHANGES) } : {};
 
-/** The receipt in a Secret of the operator's namespace; undefined when it says nothing, or is of another cluster than its name says. */
+/** Receipt in a Secret of the operator's namespace; undefined: invalid, or its name belongs to another cluster. */
 export function managedReceiptIn(secret: Secret): ManagedReceipt | undefined {
   const receipt = receiptIn<ManagedReceipt>(secret);
   return receipt?.owner?.uid && managedReceiptName(clusterOfReceipt(receipt)) === secret.metadata.name

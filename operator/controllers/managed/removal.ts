@@ -7,20 +7,20 @@ import { EMPTY } from '../empty-mark.ts';
 import type { ManagedWish } from './facts.ts';
 import type { ManagedReceipt, Removing } from './receipt.ts';
 
-/** Names of nodes that are to leave by what was decided, by pools of the spec. */
+/** Names of leaving nodes by pool of the spec. */
 export type LeavingNames = ReadonlyMap<string, readonly string[]>;
 
-/** The same of what is stored; where that cannot be read, pools keep their sizes. */
+/** Leaving nodes of stored decisions; none when unreadable, so that pools keep their sizes. */
 export const leavingIn = (decided: Decided): LeavingNames =>
   new Map(typeof decided === 'string' ? [] : [...decided].map(([pool, { leaving = [] }]) => [pool, leaving]));
 
-/** What is seen inside of the cluster; undefined: nothing can be seen now. */
+/** Objects inside of the cluster; undefined: not observable. */
 type Inside = { readonly nodes: readonly Node[]; readonly pods: readonly Pod[] } | undefined;
 
 /**
- * A wish as it may be applied now. Pure. A pool that is to lose named nodes keeps its size until they are gone: told a smaller number, a
- * cloud would choose by itself who goes. Once they are gone, the size that the cloud was left with is applied first: the state of the stack
- * says the former one, and a pool that was to have that again would not grow.
+ * A wish as it may be applied now. Pure. A pool that loses named nodes keeps its size until they are gone: given a
+ * smaller number, a cloud would choose the nodes. Then the remaining size is applied first, because the stack's state
+ * has the former one, and a pool returning to that would not grow.
  */
 export function heldBack(wish: ManagedWish, receipt: ManagedReceipt | undefined, leaving: LeavingNames): ManagedWish {
   const { desired, clouds } = wish;
@@ -36,7 +36,7 @@ export function heldBack(wish: ManagedWish, receipt: ManagedReceipt | undefined,
     : { ...wish, desired: { ...desired, pools } };
 }
 
-/** The same with nodes divided among zones as they are, where some went by name. Pure. */
+/** The cluster with its present division of nodes by zone, after removals by name. Pure. */
 export function placed(cluster: ManagedCluster, before: ManagedCluster | undefined): ManagedCluster {
   const pools = cluster.pools.map((pool) => {
     const zones = pool.zones.length > 0 ? pool.zones : cluster.zones;
@@ -47,7 +47,7 @@ export function placed(cluster: ManagedCluster, before: ManagedCluster | undefin
   return { ...cluster, pools };
 }
 
-/** The nodes that the cloud is to be asked for next. `waits`: some are to go, and cannot yet. Pure. */
+/** Nodes to remove next. `waits`: some must go but cannot yet. Pure. */
 export function dueRemoval(
   { desired, clouds }: ManagedWish,
   receipt: ManagedReceipt | undefined,
@@ -63,7 +63,7 @@ export function dueRemoval(
     const tooMany = (before?.desired ?? 0) - (pool.desired ?? 0);
     if (!before || tooMany <= 0 || names.length === 0) continue;
     waits = true;
-    // Of a group with a least size a cloud takes no more: that is lowered before.
+    // A cloud refuses below the group's minimum, which is lowered first.
     if (!inside || before.minimum > pool.desired!) continue;
     const nodes = inside.nodes
       .filter(({ metadata: { name, labels } }) => labels?.[LABELS.pool] === pool.name && names.includes(name))
@@ -75,7 +75,7 @@ export function dueRemoval(
   return waits ? 'waits' : undefined;
 }
 
-/** A receipt once the cloud has said what it is left with. Pure. @param there UIDs of nodes that are there still */
+/** The receipt after a removal. Pure. @param there UIDs of nodes that still exist */
 export function afterRemoval(
   { removing, ...receipt }: ManagedReceipt,
   left: PoolLeft,
@@ -98,7 +98,7 @@ export function afterRemoval(
   };
 }
 
-/** Names what is removed: a removal that failed says nothing about another one. */
+/** Key of a removal: a failure of one does not count for another. */
 export const removalKey = ({ pool, nodes }: Removing): string => [pool, ...nodes.map(({ uid }) => uid)].join('/');
 
 const asked = (cluster: ManagedCluster | undefined, name: string): CloudPool | undefined =>
@@ -113,7 +113,7 @@ function sizeUntilGone(pool: CloudPool, receipt: ManagedReceipt, leaving: Leavin
   return Math.max(pool.desired, before);
 }
 
-/** Whether nothing more than DaemonSets and what has ended is on a node that was emptied, and nothing comes there. */
+/** Whether only DaemonSets and ended pods are on a drained, cordoned node. */
 const isEmpty = ({ metadata, spec }: Node, pods: readonly Pod[]): boolean =>
   spec.unschedulable === true &&
   metadata.annotations?.[ANNOTATIONS.emptiedSince]?.endsWith(EMPTY) === true &&
@@ -124,7 +124,7 @@ function cloudNode({ metadata: { name, uid, annotations }, spec: { providerID } 
   return uid && providerID ? [{ name, uid, providerID, ...(instance && { instance }) }] : [];
 }
 
-/** So many nodes on zones, changed as little as can be: the emptiest zone gets the next one, the fullest loses one. */
+/** Spreads nodes over zones with few changes: the emptiest zone gets the next node, the fullest loses one. */
 function spread(known: Record<string, number>, zones: readonly string[], count: number): Record<string, number> {
   const counts = zones.map((zone) => ({ zone, nodes: known[zone] ?? 0 }));
   const sum = () => counts.reduce((total, { nodes }) => total + nodes, 0);

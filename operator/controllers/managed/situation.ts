@@ -9,10 +9,10 @@ import { removalKey } from './removal.ts';
 import type { ManagedState } from './state.ts';
 import { isToBeRemoved, wasBegun, wishHash } from './wish.ts';
 
-/** How often drift is looked for where the profile does not say. */
+/** Default interval of drift checks. */
 const LOOK_EVERY_MS = 6 * 3600_000;
 
-/** What the next step rests on, from what may be applied now, and what is remembered and written down. */
+/** Inputs of the next step, from the applicable wish, memory and receipt. */
 export function situationOf(
   state: ManagedState,
   wish: ManagedWish,
@@ -30,7 +30,7 @@ export function situationOf(
     reachable: receipt?.outputs !== undefined,
     credentials: credentials instanceof Error ? undefined : credentials.version,
     accepted: state.accepted?.credentials,
-    // What the cloud has yet to say again is worth a run.
+    // An unconfirmed endpoint requires a run.
     forced: state.forced || receipt?.unconfirmed === true || receipt?.left !== undefined,
     drift: {
       lookedAt: receipt?.lookedAt === undefined ? undefined : new Date(receipt.lookedAt),
@@ -46,7 +46,7 @@ export function situationOf(
   };
 }
 
-/** Errors of what has no more need to be done are over. @returns whether there were any. */
+/** Drops errors of steps that are no longer needed. @returns whether there were any */
 export function settleFailures(state: ManagedState, situation: Situation): boolean {
   const { wish, applied, forced, accepted, credentials } = situation;
   const before = state.failures.size;
@@ -56,7 +56,7 @@ export function settleFailures(state: ManagedState, situation: Situation): boole
   return state.failures.size < before;
 }
 
-/** What is done to the cluster, in the terms of its status. */
+/** Type of the operation in the status. */
 export function operationType({ deleting, applied }: Situation): LastOperation['type'] {
   if (deleting) return 'Delete';
   return applied === undefined ? 'Create' : 'Reconcile';

@@ -7,35 +7,35 @@ import { attempt, type Failure, type Situation, type StepName } from './decide.t
 import type { ManagedWish } from './facts.ts';
 import { wishSignature } from './wish.ts';
 
-/** A step that failed, and what is said about it. */
+/** A failed step with its error for the status. */
 interface KnownFailure extends Failure {
   readonly error: LastError;
 }
 
-/** What the operator remembers of one managed cluster between steps. All of it can be lost: it is only ever a shortcut. */
+/** Memory about a managed cluster between steps. All of it can be lost. */
 export interface ManagedState {
   wish: ManagedWish;
-  /** Of the wish: see wishSignature. */
+  /** See wishSignature. */
   signature: string;
-  /** The step that runs, and the hash of the wish that it was begun for. */
+  /** The running step, with the hash of its wish. */
   running: { readonly step: StepName; readonly wish: string | undefined; readonly abort: AbortController } | undefined;
   operation: LastOperation | undefined;
   readonly failures: Map<StepName, KnownFailure>;
-  /** Version of the credentials that the cloud accepted, and whose they are. */
+  /** Version and account of the credentials that the cloud accepted. */
   accepted: { readonly credentials: string; readonly account: string } | undefined;
   forced: boolean;
-  /** Resource version of the cluster whose request for an operation was taken up. */
+  /** Resource version of the cluster whose operation request was accepted. */
   acceptedRequest: string | undefined;
-  /** Whether there was a look at everything since the start. */
+  /** Whether everything was observed since the start. */
   seen: boolean;
   gone: boolean;
   connection: KubeconfigConnection | undefined;
   access: { readonly ok: boolean; readonly message: string } | undefined;
-  /** When access is looked at again, or renewed. */
+  /** Next check or renewal of access. */
   accessDueAt: Date | undefined;
 }
 
-/** Nothing is known yet but what is wished. */
+/** Initial state: only the wish is known. */
 export const newState = (wish: ManagedWish): ManagedState => ({
   wish,
   signature: wishSignature(wish),
@@ -52,7 +52,7 @@ export const newState = (wish: ManagedWish): ManagedState => ({
   accessDueAt: undefined,
 });
 
-/** What a failure of a step means for the next try. Pure but for its arguments. */
+/** Consequence of a step's failure for the next try. Pure. */
 export function failureOf(
   step: StepName,
   situation: Situation,
@@ -71,7 +71,7 @@ export function failureOf(
     of,
     count,
     retryAt: wait === undefined ? undefined : new Date(+now + wait),
-    // The same failure again is no news: its time stays, or each try would be a write.
+    // A repeated failure keeps its time, or each try would cause a write.
     error: same ? before.error : { taskID: step, description, codes: code ? [code] : [], lastUpdateTime: rfc3339(now) },
   };
 }

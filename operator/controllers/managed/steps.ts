@@ -11,7 +11,7 @@ import type { ManagedReceipt } from './receipt.ts';
 import { afterRemoval, placed } from './removal.ts';
 import { adoptionOf, ownerOf, unknownCluster, wishHash } from './wish.ts';
 
-/** Carries steps out. Each begins by looking, so that it can be repeated after a crash at any point. */
+/** Steps. Each observes first, so that it can be repeated after a crash. */
 export const STEPS: Readonly<Record<StepName, (op: ManagedOperation) => Promise<void>>> = {
   check,
   remove,
@@ -21,7 +21,7 @@ export const STEPS: Readonly<Record<StepName, (op: ManagedOperation) => Promise<
   destroy,
 };
 
-/** Who the credentials are, before anything is made with them. */
+/** Checks the identity of the credentials before anything is made with them. */
 async function check(op: ManagedOperation): Promise<void> {
   const { deps, wish, receipt, state, credentials } = op;
   if (credentials instanceof Error) throw credentials;
@@ -45,17 +45,17 @@ async function check(op: ManagedOperation): Promise<void> {
   state.accepted = { credentials: credentials.version, account: account.id };
 }
 
-/** Nodes that were drained go, and no others. */
+/** Removes exactly the drained nodes. */
 async function remove(op: ManagedOperation): Promise<void> {
   const { deps, wish, receipt: before, removal, state } = op;
   const { clouds } = cloudsOf(op);
   const { pool, nodes } = removal!;
   const receipt: ManagedReceipt = { ...before!, removing: removal! };
-  // Whoever comes after a crash must ask for the same nodes, whatever was decided meanwhile.
+  // After a crash the same nodes must be requested, whatever was decided meanwhile.
   if (!before!.removing) await deps.receipts.save(receipt, before, op.signal);
   const left = await clouds.removeNodes!(await contextOf(op), receipt.outputs!, pool, nodes);
   const there = new Set(state.connection?.nodes.map(({ metadata }) => metadata.uid ?? ''));
-  // Not to be cut short: what has gone must be known.
+  // Not abortable: the result must be recorded.
   await deps.receipts.save(afterRemoval(receipt, left, there), before!.removing ? before : receipt);
   if (left.refused) throw left.refused;
   const names = nodes.map(({ name }) => name).join(', ');
@@ -76,13 +76,13 @@ async function apply(op: ManagedOperation): Promise<void> {
     credentials: credentials.use,
     cluster,
   };
-  // Whoever comes after a crash must know that there may be something.
+  // After a crash the receipt shows that something may exist.
   await deps.receipts.save(receipt, before, op.signal);
   deps.changed(op.key);
   const mend = state.forced || wish.cluster.spec.drift?.policy === 'Mend';
   const refresh = before?.applied !== undefined && mend;
   const ctx = { ...(await contextOf({ ...op, receipt })), refresh };
-  // Before something of others is touched for the first time, too: it is told what that will be.
+  // The preview is also reported before the first change of an adopted cluster.
   if (before?.applied || cluster.adopt) {
     receipt.planned = await clouds.preview(ctx, cluster);
     deps.recordEvent(wish.cluster, 'Normal', 'Planned', changesText(receipt.planned));
@@ -90,19 +90,19 @@ async function apply(op: ManagedOperation): Promise<void> {
   }
   const outputs = await clouds.apply(ctx, cluster);
   state.forced = false;
-  // Not to be cut short: what was made must be known.
+  // Not abortable: what was made must be recorded.
   const { unconfirmed: _, left: _applied, ...known } = receipt;
   const made: ManagedReceipt = {
     ...known,
     applied: wishHash(wish)!,
     outputs,
-    // Without a look at the cloud, what others changed there is still as it was.
+    // Without a refresh, earlier drift still exists.
     ...(refresh || !before?.lookedAt ? { drift: [], lookedAt: rfc3339(deps.now()) } : {}),
   };
   await deps.receipts.save(made, receipt);
 }
 
-/** What was changed by others since. */
+/** Checks for drift. */
 async function look(op: ManagedOperation): Promise<void> {
   const { deps, wish, receipt } = op;
   const { clouds } = cloudsOf(op);
@@ -122,7 +122,7 @@ async function destroy(op: ManagedOperation): Promise<void> {
   await deps.kubeconfigs.remove(wish.cluster, op.signal);
   const adopt = adoptionOf(wish.cluster.spec);
   const known = receipt?.cluster ?? unknownCluster(wish);
-  // What becomes of a cluster that was taken over is what is said now, not what was said when it was last applied.
+  // The present deletion policy of an adopted cluster counts, not the last applied one.
   await clouds.destroy(await contextOf(op), adopt ? { ...known, adopt } : known);
   await deps.receipts.remove(keyOf(wish.cluster));
   state.gone = true;

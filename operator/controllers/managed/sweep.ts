@@ -16,7 +16,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Log } from '../../kube/log.ts';
 import { clusterIn } from './wish.ts';
 
-/** What a sweep works with. */
+/** Dependencies of a sweep. */
 export interface SweepDependencies {
   /** UID of the garden's namespace kube-system. */
   readonly garden: string;
@@ -24,39 +24,39 @@ export interface SweepDependencies {
   readonly log: Log;
   now(): Date;
   stateBackend(profile: CloudProfile, signal: AbortSignal): Promise<StateBackend>;
-  /** All clusters that there are when it is asked. */
+  /** All clusters at the time of the call. */
   owners(signal: AbortSignal): Promise<KnownOwner[]>;
-  /** How a cluster that is no more was described, where that is remembered. */
+  /** Recorded description of a deleted cluster, if any. */
   described(owner: Owner): ManagedCluster | undefined;
 }
 
-/** Credentials to look with, and where. */
+/** Credentials and place of a sweep. */
 export interface SweepAccount {
   readonly profile: CloudProfile;
   readonly clouds: ManagedClusters;
   readonly credentials: Credentials;
   readonly regions: readonly string[];
-  /** The account's zones, where records are looked for as well. */
+  /** DNS of the account, whose records are swept too. */
   readonly dns?: ProviderDNS | undefined;
 }
 
-/** Type of a record in a DNS zone, among what a cloud has. */
+/** Pseudo type of a DNS record among cloud resources. */
 const RECORD = 'dns:record';
-/** Region of what is in none. */
+/** Pseudo region of global resources. */
 const GLOBAL = 'global';
 
-/** An orphan, and by whose credentials it was found. */
+/** An orphan with the credentials that found it. */
 export interface FoundOrphan extends Orphan {
   readonly by: SweepAccount;
 }
 
-/** What a sweep found; `gaps`: one line for each place that could not be looked at. */
+/** Result of a sweep; `gaps`: one line per unreadable place. */
 interface Sweep {
   readonly found: readonly FoundOrphan[];
   readonly gaps: readonly string[];
 }
 
-/** Lists what bears our tags but belongs to no cluster. Changes nothing. */
+/** Lists resources with our tags and without a cluster. Changes nothing. */
 export async function findOrphans(
   deps: SweepDependencies,
   accounts: readonly SweepAccount[],
@@ -82,7 +82,7 @@ export async function findOrphans(
       gaps.push(`DNS of ${by.profile.metadata.name} with ${sourceOf(by.credentials.use)}: ${errorText(error)}`);
     }
   }
-  // After what is in the clouds, so that what was made meanwhile finds its owner.
+  // List owners after the clouds, so that new resources find theirs.
   const known = await deps.owners(signal);
   const found = new Map<string, FoundOrphan>();
   for (const { by, tagged } of seen) {
@@ -95,15 +95,15 @@ export async function findOrphans(
   return { found: [...found.values()], gaps };
 }
 
-/** Something that could not be taken away. */
+/** A resource that could not be deleted. */
 interface Unremoved {
-  /** Whose it is; absent for records. */
+  /** UID of its owner; absent for records. */
   uid?: string;
-  /** What it is, and why. */
+  /** Description with the reason. */
   line: string;
 }
 
-/** Takes away what was found, owner by owner. An owner that has come back since is left alone. */
+/** Deletes orphans owner by owner. Skips owners that exist again. */
 export async function removeOrphans(
   deps: SweepDependencies,
   found: readonly FoundOrphan[],
@@ -136,8 +136,8 @@ export async function removeOrphans(
 }
 
 /**
- * One line for each thing that is there still though nothing went wrong: pure.
- * @param left what was found once more after `removeOrphans`, which had these failures
+ * Lines about remaining orphans without an error: pure.
+ * @param left orphans found again after `removeOrphans`, which had these failures
  */
 export function stillThere(left: readonly FoundOrphan[], failures: readonly Unremoved[]): string[] {
   const explained = new Set(failures.map(({ uid }) => uid));
@@ -151,18 +151,18 @@ export function stillThere(left: readonly FoundOrphan[], failures: readonly Unre
     });
 }
 
-/** Whether the cluster is of the owner's name: also of an owner of whom nothing but the technical ID is told. */
+/** Whether the cluster has the owner's name, or technical ID if only that is known. */
 const isOf = ({ namespace, name }: KnownOwner, owner: Owner): boolean =>
   (namespace === owner.namespace && name === owner.name) || technicalID(namespace, name) === owner.technicalID;
 
-/** Where to take away what an owner left. What is in no region (GLOBAL) goes with what is in one. */
+/** Regions in which to delete an owner's orphans. Global ones are deleted with a region's. */
 function regionsOf({ uid }: Owner, orphaned: readonly FoundOrphan[]): string[] {
   const theirs = orphaned.filter((orphan) => orphan.owner.uid === uid);
   const regions = new Set(theirs.map(({ region }) => region).filter((region) => region !== GLOBAL));
   return regions.size > 0 ? [...regions] : theirs.slice(0, 1).flatMap(({ by }) => by.regions.slice(0, 1));
 }
 
-/** The same for records, one by one: whose one is, is asked of its zone again. */
+/** Deletes orphaned records one by one, after asking the zone for the owner again. */
 async function removeRecords(
   deps: SweepDependencies,
   found: readonly FoundOrphan[],

@@ -11,16 +11,16 @@ import { gardenDependencies } from './garden-dependencies.ts';
 import { type LeftOverDependencies, reportLeftOver } from './left-over.ts';
 import { clusterOfReceipt, managedReceiptIn, managedReceipts, RECEIPT_SELECTOR } from './receipt.ts';
 
-/** The controller of managed clusters, wired. */
+/** The wired controller of managed clusters. */
 interface Managed extends Part {
   readonly managed: ManagedController;
 }
 
 const OPERATION_LIMIT_MS = 3 * 3600_000;
-/** Pods of a cluster come and go all the time: its status follows at this pace. */
+/** Interval of status updates for pods inside of a cluster. */
 const INSIDE_CHANGES_MS = 500;
 
-/** Makes the controller of managed clusters. What it finds out goes to the controller of WorkerClusters. */
+/** Creates the controller of managed clusters. Its facts go to the controller of WorkerClusters. */
 export function wireManaged(
   core: Core,
   { accounts, onChange, onAccepted }: Pick<Credentials, 'accounts' | 'onChange' | 'onAccepted'>,
@@ -29,7 +29,7 @@ export function wireManaged(
   const { namespace } = core.state;
   const queue = core.queue('managed', { perNamespace: workersOfNamespace(OPERATIONS_AT_ONCE) });
   const told = core.queues.clusters;
-  // Only where no tenant writes.
+  // The operator's namespace only, where tenants cannot write.
   const receiptSecrets = new Informer<Secret>(garden, SECRETS, { log, labelSelector: RECEIPT_SELECTOR, namespace });
   const receipts = managedReceipts(garden, namespace, receiptSecrets);
   const deps = gardenDependencies(
@@ -84,7 +84,7 @@ export function wireManaged(
         },
         signal,
       );
-      // Of clusters that were deleted by force while no operator ran, only the receipt tells.
+      // Only receipts show clusters that were force-deleted while no operator ran.
       for (const secret of receiptSecrets.list()) {
         const found = managedReceiptIn(secret);
         if (found) queue.add(clusterOfReceipt(found));
@@ -94,7 +94,7 @@ export function wireManaged(
       {
         name: 'managed',
         queue,
-        // How many run in the cloud at once is bounded where they run, by account.
+        // The runner bounds parallel runs, by account.
         concurrency: OPERATIONS_AT_ONCE,
         timeoutMs: OPERATION_LIMIT_MS,
         async reconcile(key, stop) {

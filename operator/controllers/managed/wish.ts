@@ -7,7 +7,7 @@ import { technicalID } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { ManagedWish } from './facts.ts';
 
-/** Text that is equal for equal values, whatever the order of their fields. */
+/** Text that is equal for equal values, independent of field order. */
 function canonical(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(canonical);
   if (typeof value !== 'object' || value === null) return value;
@@ -23,11 +23,11 @@ const hash = (value: unknown): string =>
     .digest('hex')
     .slice(0, 16);
 
-/** What a run of the programs depends on: equal hashes need no run. undefined: nothing is wished. */
+/** Hash of a run's inputs: equal hashes need no run. undefined: no wish. */
 export const wishHash = ({ desired, clouds, cluster }: ManagedWish): string | undefined =>
   desired && hash({ desired, version: clouds?.version, uid: cluster.metadata.uid });
 
-/** Changes whenever the controller may have to do something else. */
+/** Key that changes whenever the controller may have to act. */
 export const wishSignature = (wish: ManagedWish): string => {
   const { metadata, spec } = wish.cluster;
   return hash({
@@ -43,33 +43,33 @@ export const wishSignature = (wish: ManagedWish): string => {
   });
 };
 
-/** Whom everything in the cloud belongs to. */
+/** Owner of the cluster's cloud resources. */
 export function ownerOf({ metadata: { name, namespace = '', uid = '' } }: WorkerCluster, garden: string): Owner {
   return { technicalID: technicalID(namespace, name), uid, name, namespace, garden };
 }
 
-/** Whether the status says that something was begun in the cloud: for when the receipt is lost. */
+/** Whether the status shows begun work in the cloud, for a lost receipt. */
 export function wasBegun({ status }: WorkerCluster): boolean {
   const infrastructure = findCondition(status?.conditions, 'InfrastructureReady');
   return infrastructure !== undefined && infrastructure.reason !== 'Pending';
 }
 
-/** Whether what there is in the cloud is to be taken away. */
+/** Whether the cloud resources must be deleted. */
 export const isToBeRemoved = ({ cluster, moves, held }: ManagedWish): boolean =>
   moves === true || (cluster.metadata.deletionTimestamp !== undefined && !held);
 
-/** Enough of a cluster to take it away when nobody knows any more how it was described. */
+/** Minimal description of a cluster for its deletion. */
 export function unknownCluster({ cluster, profile }: Pick<ManagedWish, 'cluster' | 'profile'>): ManagedCluster {
   const region = cluster.status?.region ?? cluster.spec.region ?? profile?.spec.defaults?.region ?? '';
   const adopt = adoptionOf(cluster.spec);
   return { ...clusterIn(region, profile), ...(adopt && { adopt }) };
 }
 
-/** The cluster that a spec takes over, with what becomes of it in the end. */
+/** Adoption in the spec, with its deletion policy. */
 export const adoptionOf = ({ adopt }: WorkerCluster['spec']): Adoption | undefined =>
   adopt && { id: adopt.id, deletionPolicy: adopt.deletionPolicy ?? 'Release' };
 
-/** A cluster as the profile's defaults have it, without pools: what was made in its place is found by name and tags. */
+/** A cluster from the profile's defaults without pools: names and tags find its resources. */
 export function clusterIn(region: string, profile: CloudProfile | undefined): ManagedCluster {
   const { pods, services } = profile?.spec.defaults ?? {};
   const known = profile?.spec.regions.find((candidate) => candidate.name === region);

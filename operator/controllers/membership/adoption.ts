@@ -5,8 +5,8 @@ import { type MembershipReceipt, samePlace } from './receipt.ts';
 import type { TwoSides } from './two-sides.ts';
 
 /**
- * What somebody else has put into the hub for this cluster, where the Hub says what is to become of it. undefined: nothing, or the hub cannot
- * tell, or the cluster is in it by us already: two objects of one cluster are then the hub's to judge.
+ * A foreign entry for this cluster in the hub, when the Hub has an adoption policy. undefined: none, the hub cannot
+ * tell, or our own entry exists: then the hub judges two entries.
  */
 export async function foreignEntryOf(
   type: HubType,
@@ -17,9 +17,7 @@ export async function foreignEntryOf(
   return type.foreignEntry?.(hub, member(), spec);
 }
 
-/**
- * The receipt with what is to be taken over on it, under the name that it has in the hub. Pure. Throws where it cannot be taken over.
- */
+/** The receipt with a foreign entry to adopt, under its name in the hub. Pure. Throws when adoption is impossible. */
 export function owning(receipt: MembershipReceipt, { name, places, whyNot }: ForeignEntry): MembershipReceipt {
   if (whyNot)
     throw configurationProblem(
@@ -35,7 +33,7 @@ export function owning(receipt: MembershipReceipt, { name, places, whyNot }: For
   };
 }
 
-/** Labels as ours what is to be taken over. Last what stands for the cluster: who dies before that comes here again. */
+/** Labels the adopted objects as ours. The cluster's entry comes last, so that a crash before leads here again. */
 export async function takeOver(
   sides: TwoSides,
   receipt: MembershipReceipt,

@@ -27,7 +27,7 @@ import { receiptsIn } from './receipt.ts';
 const ANSWER_MS = 15_000;
 const AT_ONCE = 8;
 
-/** An API server that was looked at. */
+/** An inspected API server. */
 export interface LookedAt {
   readonly on: LabelledObject['on'];
   readonly where: string;
@@ -35,24 +35,24 @@ export interface LookedAt {
   readonly client: KubeClient;
 }
 
-/** What one look has brought. */
+/** Result of an audit. */
 export interface Audit {
   readonly leftOvers: readonly LeftOver[];
-  /** What could not be looked at, and why: sentences. */
+  /** Places that could not be read, with reasons: sentences. */
   readonly gaps: readonly string[];
   readonly knows: GardenObjects;
   /** By `where`. */
   readonly lookedAt: ReadonlyMap<string, LookedAt>;
 }
 
-/** Looks in the garden, in all hubs and in all clusters for what memberships that are no more have left there. It writes nothing. */
+/** Finds leftovers of deleted memberships in the garden, all hubs and all clusters. Writes nothing. */
 export class HubAudit {
   readonly #garden: KubeClient;
   readonly #namespace: string;
   readonly #connections: HubConnections;
   #clients: KubeClient[] = [];
 
-  /** @param namespace the operator's, where kubeconfigs of hubs and the receipts of memberships are */
+  /** @param namespace the operator's, with kubeconfigs of hubs and receipts of memberships */
   constructor(garden: KubeClient, namespace: string) {
     this.#garden = garden;
     this.#namespace = namespace;
@@ -88,7 +88,7 @@ export class HubAudit {
     await Promise.all(this.#clients.splice(0).map((client) => client.close()));
   }
 
-  /** The garden is always one: a Hub that let go may be gone, and what it made stays. */
+  /** The garden is always included: leftovers of a deleted Hub may be there. */
   async #hubs(garden: string, hubs: readonly Hub[], gaps: string[], signal: AbortSignal): Promise<LookedAt[]> {
     const found = new Map<string, LookedAt & { readonly names: string[] }>();
     const add = (identity: string, client: KubeClient, name?: string) => {
@@ -119,7 +119,7 @@ export class HubAudit {
       const where = `cluster ${keyOf(cluster)}`;
       try {
         const client = await this.#open(cluster, where, signal);
-        // Nothing can be in a cluster that nobody has ever reached.
+        // A cluster that nobody ever reached has no leftovers.
         if (!client) return;
         const identity = await identityOf(client, AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]));
         const pinned = cluster.status?.clusterIdentity;
@@ -145,7 +145,7 @@ export class HubAudit {
     if (!text) return undefined;
     const client = KubeClient.fromKubeconfig(text, undefined, { source: `the kubeconfig of ${where}` });
     this.#clients.push(client);
-    // A tenant writes it: where the operator has not been by it we do not go from an administrator's machine.
+    // Tenants write the kubeconfig: connect from an administrator's machine only where the operator has connected.
     if (status?.mode === 'Attached' && status.endpoint !== client.server)
       throw new Error(`its kubeconfig points to ${client.server}, to which the operator has not connected yet`);
     return client;
@@ -154,7 +154,7 @@ export class HubAudit {
   async #sightings(side: LookedAt, gaps: string[], signal: AbortSignal): Promise<LabelledObject[]> {
     const { client, ...rest } = side;
     const found: LabelledObject[] = [];
-    // The garden may be a member of a hub too.
+    // The garden may be a hub's member too.
     const kinds = new Set([...kindsWritten(side.on), ...(side.on === 'hub' ? kindsWritten('member') : [])]);
     for (const resource of kinds) {
       try {
@@ -193,7 +193,7 @@ async function bearing(client: KubeClient, resource: Resource, signal: AbortSign
   }
 }
 
-/** Tokens of members are among them, and nobody needs to hold those. */
+/** Drops content: Secrets contain members' tokens. */
 const onlyMetadata = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => ({ apiVersion, kind, metadata });
 
 async function each<T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {

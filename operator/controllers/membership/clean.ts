@@ -15,23 +15,23 @@ import type { LabelledOwner } from './ownership.ts';
 import { type MembershipReceipt, samePlace } from './receipt.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
 
-/** Between two looks at what is being deleted. */
+/** Polling interval during deletions. */
 const LOOK_AGAIN_MS = 500;
-/** What a member is known by there: whoever works in it ends last. */
+/** Identity objects, deleted last, because agents may still work with them. */
 const IDENTITY = [SECRETS, CLUSTERROLEBINDINGS, CLUSTERROLES, SERVICEACCOUNTS].map(({ plural }) => plural);
 
-/** How a clean-up is done. */
+/** Options of a clean-up. */
 interface CleanOptions {
-  /** Told before each membership. */
+  /** Called before each membership. */
   readonly told: (owner: LabelledOwner, where: string) => void;
-  /** How long a hub has for its finalizers, in milliseconds; after that they are taken off, if the cluster is gone. */
+  /** Time for a hub's finalizers, milliseconds; then they are removed if the cluster is gone. */
   readonly patienceMs: number;
   readonly now: () => Date;
 }
 
 /**
- * Takes away what an audit has found, for each membership in the order that its hub needs; only what still bears the membership's label. What
- * does not say that it is of this garden stays. @returns what could not be removed, and why: sentences
+ * Deletes an audit's leftovers, per membership in its hub's order; only objects that still have the membership's label.
+ * Objects without this garden's mark stay. @returns what could not be deleted, with reasons: sentences
  */
 export async function cleanUp(
   garden: KubeClient,
@@ -58,14 +58,14 @@ export async function cleanUp(
       }
     }
   }
-  // A receipt is all that is known of what a hub makes by itself: it stays for one that was not looked at.
+  // Only the receipt shows what a hub made by itself: keep it for an unreadable hub.
   const done = ours.filter((one) => [...audit.lookedAt.values()].some((side) => isReceiptOf(side, one, audit)));
   if (problems.length === 0)
     for (const { name, namespace } of done) await garden.delete(SECRETS, name, namespace, { signal });
   return problems;
 }
 
-/** Whether it is the receipt of what was made in this hub. */
+/** Whether it is the receipt of a membership in this hub. */
 const isReceiptOf = ({ on, identity }: LookedAt, { on: kept, owner }: LeftOver, { knows }: Audit): boolean =>
   on === 'hub' &&
   kept === 'garden' &&
@@ -88,7 +88,7 @@ async function insist(
   }
 }
 
-/** One pass over what a membership has left in one API server. */
+/** One pass over a membership's leftovers in one API server. */
 async function passOver(
   audit: Audit,
   side: LookedAt,
@@ -114,8 +114,8 @@ async function passOver(
 }
 
 /**
- * The membership as its hub's type knew it, so that it goes in the order of that hub, with the traces that the hub leaves of it. undefined:
- * its Hub is not this one, or something that is not of this membership bears its name by now, which must not be touched.
+ * The membership for its hub's type, to delete in that hub's order, with the hub's traces. undefined: another Hub, or a
+ * foreign object with its name, which must not be touched.
  */
 async function asMember(
   audit: Audit,
@@ -151,7 +151,7 @@ async function asMember(
 
 const NONE = { get: () => undefined };
 
-/** As much of a receipt as the labels of an object tell. */
+/** A partial receipt from an object's labels. */
 const receiptOf = (
   { membership, cluster, identity }: LabelledOwner,
   hub: { name: string; identity: string; spec: HubSpec },
@@ -165,7 +165,7 @@ const receiptOf = (
   credentials: [],
 });
 
-/** Last made first, and what somebody is known by at the end; `withdraw` turns the order of a receipt around itself. */
+/** Last made first, identity objects at the end; `withdraw` reverses a receipt's order itself. */
 const inOrder = (left: readonly LeftOver[]): LeftOver[] =>
   [...left].sort((a, b) => rank(b) - rank(a) || (a.madeAt < b.madeAt ? -1 : a.madeAt > b.madeAt ? 1 : 0));
 

@@ -19,25 +19,25 @@ import { newlyDone, type Told, toldOfOthers } from './status.ts';
 import { carried, tell, tellFailure } from './tell.ts';
 
 const RENEW_AGAIN_MS = 60_000;
-/** What nobody hears of (in the member, and kinds of the hub that are not watched) is looked at as often. It costs reads, and no write. */
+/** Interval of checking what is not watched (the member, some kinds of the hub). Costs reads only. */
 const LOOK_THROUGH_MS = 15 * 60_000;
-/** Nobody tells when what somebody else has made is gone, or when its Hub lets us own it. */
+/** Interval of checking a foreign entry or the Hub's policy, which cause no event. */
 const OBSERVE_AGAIN_MS = 60_000;
 const CONFIGURATION = 'ERR_CONFIGURATION_PROBLEM';
 
-/** Joins clusters to hubs and has them leave: observe, plan, act for one Membership at a time. */
+/** Joins clusters to hubs and lets them leave: observes, plans and acts for one Membership at a time. */
 export class MembershipController {
   readonly #deps: MembershipDependencies;
-  /** What a membership rested on when all was as it should be, by its UID: as long as nothing of it changes nobody is asked. */
+  /** Inputs of settled memberships, by UID: nothing is requested while they are unchanged. */
   readonly #settled = new Map<string, { readonly rests: unknown; readonly until: number }>();
-  /** The last look at each, by its UID: one during which something changed in the hub says nothing of what is there now. */
+  /** Last check by UID: outdated if the hub changed during it. */
   readonly #looks = new Map<string, { isOld: boolean }>();
 
   constructor(deps: MembershipDependencies) {
     this.#deps = deps;
   }
 
-  /** Something that belongs to the membership has changed in the hub. */
+  /** An object of the membership has changed in the hub. */
   hubChanged(uid: string): void {
     this.#settled.delete(uid);
     const look = this.#looks.get(uid);
@@ -92,7 +92,7 @@ export class MembershipController {
       await tell(deps, membership, { state, waiting: noLine, conditions, codes: [CONFIGURATION] }, signal);
       return { requeueAfterMs: RENEW_AGAIN_MS };
     }
-    // Out of what others made nothing of ours comes by itself.
+    // A foreign entry does not become ours by itself.
     const wasIn = isIn && !view.isObserved;
     const warm = isWarm(cluster);
     const inputs: JoinInputs = {
@@ -124,7 +124,7 @@ export class MembershipController {
     const newest = await tell(deps, membership, told, signal, outcome.receipt);
     const { isDue, next } = renewalOf(outcome.receipt, deps.now());
     const lookMs = spread(LOOK_THROUGH_MS, uid);
-    // It is looked at again when its label goes.
+    // Removing its label triggers the next check.
     if (waitsWarm(outcome, warm)) return sooner(next, lookMs);
     const isUnderWay = outcome.awake !== undefined || outcome.emptying !== undefined || !(outcome.isWhole || isDue);
     if (!hasJoined(outcome) || isUnderWay) return { requeueAfterMs: LOOK_AGAIN_MS };
@@ -133,7 +133,7 @@ export class MembershipController {
     return sooner(next, lookMs);
   }
 
-  /** When it is looked at again, where all was as it should be and rests on the same; undefined: it is to be looked at now. */
+  /** When a settled membership with unchanged inputs is checked again; undefined: now. */
   #stillSettled(membership: Membership, rests: unknown): Next | undefined {
     const now = this.#deps.now();
     const renewal = renewalOf(this.#deps.receipts.get(keyOf(membership)), now);
@@ -143,7 +143,7 @@ export class MembershipController {
     return sooner(renewal.next, settled.until - +now);
   }
 
-  /** An Event for steps that were done just now. */
+  /** Records an Event for newly done steps. */
   #recordSteps(membership: Membership, hubName: string, outcome: JoinOutcome, { conditions }: Told): void {
     const steps = newlyDone(membership, conditions);
     if (steps === '') return;
@@ -153,12 +153,12 @@ export class MembershipController {
   }
 }
 
-/** When the first credential of a receipt is to be replaced. Pure. */
+/** When the first credential of a receipt is due. Pure. */
 function renewalOf(receipt: MembershipReceipt | undefined, now: Date): { isDue: boolean; next: Next } {
   const times = (receipt?.credentials ?? []).flatMap(({ renewAt }) => (renewAt ? [Date.parse(renewAt)] : []));
   if (times.length === 0) return { isDue: receipt === undefined, next: {} };
   const inMs = Math.min(...times) - +now;
-  // One that is due and could not be had waits for a cluster that does not answer.
+  // Renewal failed because the cluster did not answer.
   const nextMs = inMs <= 0 ? RENEW_AGAIN_MS : inMs + SLACK_MS;
   return { isDue: inMs <= 0, next: { requeueAfterMs: nextMs } };
 }

@@ -6,12 +6,12 @@ import { tokenSecretName } from './identity-objects.ts';
 import type { KeptCredential } from './receipt.ts';
 import type { TwoSides } from './two-sides.ts';
 
-/** The part of its life after which a token is replaced: the old one works on for the rest, so that nobody is ever without. */
+/** Share of a token's life after which it is replaced; the old one stays valid meanwhile. */
 const RENEW_AFTER = 0.8;
 
 /**
- * Identities that have no credential, or one that is to be replaced. Pure.
- * @param boundTo UID of what a token of an identity lives and dies with; undefined: not known now
+ * Identities without a credential, or with one that is due. Pure.
+ * @param boundTo UID of the object that a token is bound to; undefined: unknown
  */
 export const due = (
   identities: readonly Identity[],
@@ -22,12 +22,12 @@ export const due = (
   identities.filter((identity) => {
     const known = kept.find((one) => isOf(one, identity));
     if (!known || (known.renewAt !== undefined && Date.parse(known.renewAt) <= +now)) return true;
-    // An account that was deleted and made anew does not vouch for the tokens of the old one.
+    // A recreated ServiceAccount invalidates old tokens.
     const bound = boundTo(identity);
     return bound !== undefined && known.boundTo !== undefined && known.boundTo !== bound;
   });
 
-/** UID of what a token of the identity lives and dies with, once its objects were applied. */
+/** UID of the object that the identity's token is bound to, once applied. */
 export const boundTo = (sides: TwoSides, identity: Identity): string | undefined => {
   const { on, account, life } = identity;
   return life === 'forever'
@@ -41,7 +41,7 @@ const isOf = (kept: KeptCredential, { name, on, account }: Identity): boolean =>
   kept.account.name === account.name &&
   kept.account.namespace === account.namespace;
 
-/** With a new credential for each of these. One whose Secret has no token yet is left out. */
+/** New credentials for these identities. Skips one whose Secret has no token yet. */
 export async function renewed(
   sides: TwoSides,
   identities: readonly Identity[],

@@ -11,17 +11,17 @@ import type { Core } from '../core.ts';
 import type { HubConnections } from './hub-connections.ts';
 import type { MembershipReceipt } from './receipt.ts';
 
-/** What the controllers of hubs and of memberships work with. */
+/** Dependencies of the controllers of hubs and memberships. */
 export interface MembershipDependencies {
   readonly garden: KubeClient;
   /** See gardenIdentity. */
   readonly gardenID: string;
   readonly hubs: Informer<Hub>;
-  /** With index BY_CLUSTER and BY_HUB. */
+  /** With indexes BY_CLUSTER and BY_HUB. */
   readonly memberships: Informer<Membership>;
   readonly clusters: Informer<WorkerCluster>;
   readonly profiles: Informer<CloudProfile>;
-  /** undefined: this operator has none. */
+  /** undefined: none. */
   readonly provider: Core['provider'];
   readonly openClusters: OpenClusters;
   readonly connections: HubConnections;

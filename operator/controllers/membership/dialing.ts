@@ -1,16 +1,16 @@
 import type { Endpoint, HubType } from '../../hubs/contract.ts';
 import { isLoopback } from '../../kube/http/address-guard.ts';
 
-/** One end of the connection between a hub and a cluster. */
+/** One end of a connection between hub and cluster. */
 interface End {
-  /** Who it is, for example `Hub production`. */
+  /** Name, for example `Hub production`. */
   readonly who: string;
   readonly at: Endpoint;
 }
 
 /**
- * Why a hub and a cluster cannot be connected, a sentence that names both ends and what to set; undefined: nothing speaks against
- * it. Pure: what a firewall does is not known here. An address of the loopback is reached by who is on the same machine, and by a proxy.
+ * Why a hub and a cluster cannot be connected, a sentence with both ends and what to set; undefined: no known obstacle.
+ * Pure: firewalls are unknown. Loopback addresses are reachable on the same machine, and through a proxy.
  */
 export function whyUnreachable(dials: ReturnType<HubType['dials']>, hub: End, member: End): string | undefined {
   if (dials === 'HubToMember' || dials === 'Both') {

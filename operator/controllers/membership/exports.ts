@@ -12,7 +12,7 @@ const MCS: Resource = {
 };
 export const SERVICEEXPORTS = MCS;
 export const SERVICEIMPORTS: Resource = { ...MCS, plural: 'serviceimports', kind: 'ServiceImport' };
-/** What a cluster is called by who joins Services of several: the about API. */
+/** The about API: a cluster's names for multi-cluster Services. */
 const CLUSTERPROPERTIES: Resource = {
   group: 'about.k8s.io',
   version: 'v1alpha1',
@@ -20,12 +20,12 @@ const CLUSTERPROPERTIES: Resource = {
   kind: 'ClusterProperty',
   namespaced: false,
 };
-/** Names that are this cluster's: KEP-2149. */
+/** Properties with names of the cluster: KEP-2149. */
 const CLUSTER_NAMES = ['cluster.clusterset.k8s.io', 'id.k8s.io'];
-/** On an EndpointSlice that was made for the endpoints of another cluster: the MCS API, KEP-1645. */
+/** On an EndpointSlice imported from another cluster: MCS API, KEP-1645. */
 export const SOURCE_CLUSTER = 'multicluster.kubernetes.io/source-cluster';
 
-/** The two sides of a member whose Services others may use. */
+/** Both sides of a member that exports Services. */
 interface Exporter {
   readonly member: Member;
   readonly hub: Reader;
@@ -34,8 +34,8 @@ interface Exporter {
 }
 
 /**
- * Deletes the ServiceExports of a cluster that is about to be destroyed, so that other clusters send it nothing more.
- * @returns what still stands of them: in the cluster, and in the hub as far as it may be read
+ * Deletes the ServiceExports of a cluster before its destruction, so that other clusters stop sending traffic.
+ * @returns remaining exports and imports, as far as readable
  */
 export async function withdrawExports(
   { member, hub, inside, client }: Exporter,
@@ -49,7 +49,7 @@ export async function withdrawExports(
     await client
       .delete(SERVICEEXPORTS, name, namespace, { signal, preconditions: { ...(uid && { uid }) } })
       .catch((error: unknown) => {
-        // What we may not take away still stands, and is said.
+        // What may not be deleted is reported as remaining.
         if (!isForbidden(error)) throw error;
       });
   }
@@ -63,7 +63,7 @@ export async function withdrawExports(
   return [...left.map((one) => `ServiceExport ${keyOf(one)}`), ...importedFrom(names, imports, slices)];
 }
 
-/** By which names others may know the cluster. Pure. */
+/** Names by which other clusters may know the cluster. Pure. */
 export const namesOf = ({ name, id }: Pick<Member, 'name' | 'id'>, properties: readonly KubeObject[]): Set<string> =>
   new Set([
     name,
@@ -73,7 +73,7 @@ export const namesOf = ({ name, id }: Pick<Member, 'name' | 'id'>, properties: r
       .flatMap(({ spec }) => (spec as { value?: string } | undefined)?.value || []),
   ]);
 
-/** What of a hub still leads to the cluster that is known by one of these names: in words. Pure. */
+/** Remaining imports from a cluster with these names, as text. Pure. */
 export function importedFrom(
   names: ReadonlySet<string>,
   imports: readonly KubeObject[],
@@ -91,7 +91,7 @@ export function importedFrom(
 
 const isForbidden = (error: unknown): boolean => error instanceof KubeApiError && error.isForbidden;
 
-/** What we may not read nobody asks us to wait for. */
+/** Unreadable kinds count as empty. */
 export const readable = (list: Promise<KubeObject[]>): Promise<KubeObject[]> =>
   list.catch((error: unknown) => {
     if (isForbidden(error)) return [];

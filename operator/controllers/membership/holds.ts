@@ -7,7 +7,7 @@ import { drainTimeoutMs } from './drain-time.ts';
 export const BY_CLUSTER = 'cluster';
 export const clusterOf = ({ metadata, spec }: Membership): string => `${metadata.namespace}/${spec.cluster}`;
 
-/** Memberships hold their cluster: its hubs let go of it before anything of it is taken apart. */
+/** Holds of memberships: hubs release a cluster before it is destroyed. */
 export const membershipHolds =
   (memberships: { byIndex(name: string, value: string): Membership[] }): HoldsOf =>
   (namespace, name) =>
@@ -17,8 +17,8 @@ export const membershipHolds =
     }));
 
 /**
- * Memberships keep a cluster awake that is to sleep until its hubs have moved away what they can, or their time for it is over: one that
- * does not answer keeps nobody awake for ever.
+ * Wake holds of memberships: hubs first move work away, until their timeout, so that a dead hub keeps nothing awake for
+ * ever.
  */
 export const membershipsAwake =
   (

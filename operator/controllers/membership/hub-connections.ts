@@ -22,7 +22,7 @@ interface Opened extends HubConnection {
 
 const ANSWER_MS = 30_000;
 
-/** The hubs that are reachable, by the name of their Hub; one without kubeconfigRef is the garden itself. */
+/** Reachable hubs by name; a Hub without kubeconfigRef is the garden itself. */
 export class HubConnections {
   readonly #connections = new Map<string, Opened>();
   readonly #garden: KubeClient;
@@ -30,7 +30,7 @@ export class HubConnections {
   readonly #log: Log;
   readonly #changed: (membershipUID: string) => void;
 
-  /** @param changed told of each object in a hub that changes, by the UID of its membership */
+  /** @param changed called for each changed object in a hub, with its membership's UID */
   constructor(garden: KubeClient, namespace: string, log: Log, changed: (membershipUID: string) => void) {
     this.#garden = garden;
     this.#namespace = namespace;
@@ -39,8 +39,8 @@ export class HubConnections {
   }
 
   /**
-   * The connection to a hub, made if needed, and made anew when its credentials changed.
-   * @param pinned which cluster it was seen to be. Throws when it is another one by now, and when it cannot be reached
+   * The connection to a hub, opened if necessary, and reopened after changed credentials.
+   * @param pinned recorded identity. Throws for another identity, and when unreachable
    */
   async open(name: string, spec: HubSpec, pinned: string | undefined, signal: AbortSignal): Promise<HubConnection> {
     const credentials = await this.#credentials(name, spec, signal);
@@ -61,11 +61,11 @@ export class HubConnections {
     }
   }
 
-  /** Has changes of what was made in the hub heard of. The kinds are known to be served there. */
+  /** Watches the membership objects in the hub. Their kinds must be served there. */
   watch(name: string, spec: HubSpec): void {
     const connection = this.#connections.get(name);
     if (!connection || connection.watches.length > 0) return;
-    // Tokens and kubeconfigs of members lie in Secrets with every hub.
+    // Every hub has Secrets with members' tokens and kubeconfigs.
     connection.watches = [SECRETS, ...(hubType(spec.type)?.watches ?? [])].map((resource) => {
       const informer = new Informer(connection.client, resource, {
         labelSelector: LABELS.membership,
@@ -104,7 +104,7 @@ export class HubConnections {
   }
 }
 
-/** What is kept of what was made in a hub: that it has changed is all that is asked. */
+/** Kept part of hub objects: only changes matter. */
 const onlyVersion = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => {
   const { name, namespace, uid, resourceVersion, labels } = metadata;
   return {
@@ -120,7 +120,7 @@ const onlyVersion = ({ apiVersion, kind, metadata }: KubeObject): KubeObject => 
   };
 };
 
-/** By a kubeconfig that was exchanged, all members would be made a second time in another hub, and be taken for gone in this one. */
+/** With an exchanged kubeconfig, all members would be made again in another hub, and count as gone in this one. */
 function refuseOther(name: string, connection: HubConnection, pinned: string | undefined): HubConnection {
   if (pinned === undefined || pinned === connection.identity) return connection;
   throw configurationProblem(

@@ -18,16 +18,19 @@ import type { HubConnection } from './hub-connections.ts';
 import { type Selection, selectMembers } from './selection.ts';
 import { readerOf } from './two-sides.ts';
 
-/** A hub that answers is not asked again for this long. */
+/** Interval of checking a reachable hub. */
 const LOOK_AGAIN_MS = 5 * 60_000;
-/** One that does not is asked again after this. */
+/** Interval of checking an unreachable one. */
 const RETRY_MS = 15_000;
-/** So long an answer is good for, however often its Hub is looked at: a thousand clusters that come ask it once. Less than RETRY_MS. */
+/** Cache time of a hub's answer: a thousand joining clusters ask once. Less than RETRY_MS. */
 const ANSWER_IS_GOOD_MS = 10_000;
 const NAMED = 5;
 const AT_ONCE = 16;
 
-/** Keeps the connection to a hub open, says whether clusters can join it, and makes and ends the memberships that its selector asks for. */
+/**
+ * Maintains the connection to a hub, reports whether clusters can join, and creates and deletes memberships by its
+ * selector.
+ */
 export async function reconcileHub(
   deps: MembershipDependencies,
   name: string,
@@ -77,7 +80,7 @@ export async function reconcileHub(
     try {
       deps.memberships.absorb(await deps.garden.create(newMembership(cluster, hub, made), { signal }));
     } catch (error) {
-      // The cache had not heard of it yet; or the namespace goes, and the cluster with it.
+      // The cache was stale; or the namespace is being deleted with the cluster.
       if (
         !(error instanceof KubeApiError && (error.isAlreadyExists || error.isNamespaceTerminating || error.isNotFound))
       )
@@ -87,7 +90,7 @@ export async function reconcileHub(
   return { requeueAfterMs: seen.problem ? RETRY_MS : LOOK_AGAIN_MS };
 }
 
-/** Whether a cluster has no control plane and gets none: its profile is for scale tests. One that has one nevertheless keeps it. */
+/** Whether a cluster has no control plane, by its profile for scale tests. An existing one counts nevertheless. */
 function hasNoControlPlane({ profiles, provider }: MembershipDependencies, cluster: WorkerCluster): boolean {
   const profile = profiles.get(profileNameOf(cluster));
   return (
@@ -136,7 +139,7 @@ interface Answer {
 
 const answers = new WeakMap<HubConnection, Answer>();
 
-/** Why no cluster can join it. What it has answered lately is taken for granted, as long as the Hub and the connection to it are the same. */
+/** Why no cluster can join. Cached for a while, for an unchanged Hub and connection. */
 async function problemsOf(
   type: HubType,
   { metadata: { generation }, spec }: Hub,
@@ -184,7 +187,7 @@ async function each<T>(items: readonly T[], run: (item: T) => Promise<void>): Pr
   for (let at = 0; at < items.length; at += AT_ONCE) await Promise.all(items.slice(at, at + AT_ONCE).map(run));
 }
 
-/** The Membership of a cluster in a hub, as it is made. It is held from its first moment. */
+/** New Membership of a cluster in a hub, with the finalizer from the start. */
 const newMembership = (
   { metadata }: WorkerCluster,
   hub: Hub,

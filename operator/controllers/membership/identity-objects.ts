@@ -3,10 +3,10 @@ import { CLUSTERROLEBINDINGS, CLUSTERROLES, SECRETS, SERVICEACCOUNTS } from '../
 
 const RBAC = 'rbac.authorization.k8s.io';
 
-/** Secret that Kubernetes puts a token into which never ends. */
+/** Secret for a token that never expires. */
 export const tokenSecretName = ({ account }: Identity): string => `${account.name}-token`;
 
-/** The ServiceAccount of an identity with its rights, and no others. */
+/** ServiceAccount of an identity with exactly its rights. */
 export function identityObjects(identity: Identity): Wanted[] {
   const { on, rules, life, account } = identity;
   const metadata = { name: account.name };

@@ -11,19 +11,22 @@ const PARKED: Record<NonNullable<MembershipReceipt['parked']>, string> = {
 };
 const WARM = 'the cluster waits warm, closed to work: its BurstPolicy opens it when work needs it';
 
-/** Whether the cluster is in the hub and was opened for work. Pure. */
+/** Whether the cluster joined the hub and was opened. Pure. */
 export const hasJoined = ({ verdict, receipt }: JoinOutcome): boolean =>
   verdict.at === undefined && receipt.opened === true;
 
-/** Whether all is made, and the cluster stays closed until its BurstPolicy opens it. Pure. @param warm whether it is to wait so */
+/**
+ * Whether the join is complete but stays closed until its BurstPolicy opens it. Pure. @param warm whether it should
+ * wait
+ */
 export const waitsWarm = ({ verdict, receipt }: JoinOutcome, warm: boolean): boolean =>
   warm && verdict.at === undefined && receipt.opened !== true;
 
 /**
- * What there is to say of a join. Pure.
- * @param wasIn it had joined before: a step that is done again does not put it out of the hub
- * @param warm its BurstPolicy has it wait
- * @param silent why its API server does not answer; '' where it does
+ * Status of a join. Pure.
+ * @param wasIn joined before: repeating a step does not undo that
+ * @param warm its BurstPolicy keeps it closed
+ * @param silent why its API server does not answer; '' if it does
  */
 export function toldOfJoin(
   outcome: JoinOutcome,

@@ -28,7 +28,7 @@ import { placedOn } from './placed.ts';
 import { type MembershipReceipt, noting } from './receipt.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
 
-/** Both ends of a join that can be reached. */
+/** Inputs of a join with both ends reachable. */
 export interface JoinInputs {
   readonly membership: Membership;
   readonly hub: Hub;
@@ -36,35 +36,35 @@ export interface JoinInputs {
   readonly cluster: WorkerCluster;
   readonly connection: HubConnection;
   readonly open: OpenCluster;
-  /** False: it does not answer for the moment; only what is in the hub is seen to. */
+  /** False: the cluster does not answer now; only the hub is maintained. */
   readonly answers: boolean;
   readonly asleep: boolean;
-  /** It waits warm: all is made, and it is not opened for work. */
+  /** It waits warm: complete, but not opened. */
   readonly warm: boolean;
-  /** Its BurstPolicy wants its work moved away. */
+  /** Its BurstPolicy wants it emptied. */
   readonly emptying: boolean;
   /** Whether it can take work. */
   readonly usable: boolean;
 }
 
-/** How far a join has come. */
+/** Progress of a join. */
 export interface JoinOutcome {
   readonly verdict: JoinVerdict;
   readonly receipt: MembershipReceipt;
-  /** Whether all credentials could be had that are to be made or replaced. */
+  /** Whether all due credentials were renewed. */
   readonly isWhole: boolean;
-  /** Somebody else has put the cluster into the hub, and it is to stay theirs: nothing was made. */
+  /** A foreign entry that stays foreign: nothing was made. */
   readonly observed?: ForeignEntry;
-  /** Absent: nothing keeps it awake. */
+  /** Absent: no wake hold. */
   readonly awake?: KeptAwake | undefined;
-  /** How far it is emptied; absent: it is not to be. */
+  /** Progress of emptying; absent: not requested. */
   readonly emptying?: EmptyingVerdict | undefined;
 }
 
-/** Identities, credentials, hub, capacity, open: each round may make the next one possible. */
+/** Most rounds per call: identities, credentials, hub, capacity, open; each may enable the next. */
 const MOST_ROUNDS = 8;
 
-/** Where the hub is, as its members reach it. */
+/** The hub's endpoint for its members. */
 export const hubEndpoint = ({ client }: HubConnection, { member }: HubSpec): Endpoint => ({
   server: client.server,
   ca: client.ca,
@@ -72,8 +72,8 @@ export const hubEndpoint = ({ client }: HubConnection, { member }: HubSpec): End
 });
 
 /**
- * Takes a join as far as it goes now. Idempotent: of a cluster that has joined it sees to it that all is as it should be. What is made is
- * written down before.
+ * Advances a join as far as possible now. Idempotent: maintains a joined cluster. Everything is recorded before it is
+ * made.
  */
 export async function join(
   deps: MembershipDependencies,
@@ -120,7 +120,7 @@ export async function join(
     const without = identities.filter(({ name }) => !member.credentials[name]).map(({ name }) => name);
     const verdict = judgeJoin(steps, without);
     if (!verdict.at && !receipt.opened && !inputs.warm) {
-      // Nothing is left to wait for: what is not there yet is made open at once, and both are one write of the receipt.
+      // Nothing to wait for: new objects are created open, with one write of the receipt.
       receipt = { ...receipt, opened: true };
       continue;
     }
@@ -147,14 +147,14 @@ export async function join(
     else if (!verdict.at && receipt.parked === 'Waking' && inputs.usable && !changed) receipt = woken(receipt);
     const isSettled = !changed && receipt === saved;
     if (isSettled || round >= MOST_ROUNDS) {
-      // What the next round would have written down with its own.
+      // Persists what the next round would have written.
       await save();
       return { verdict, receipt, isWhole: lacking.length === 0, awake, emptying };
     }
   }
 }
 
-/** The receipt with credentials in place of those that are due; the very same where none has changed. */
+/** The receipt with due credentials replaced; the same object without changes. */
 async function withCredentials(
   sides: TwoSides,
   receipt: MembershipReceipt,
@@ -171,7 +171,7 @@ function woken(receipt: MembershipReceipt): MembershipReceipt {
   return awake;
 }
 
-/** Why a hub keeps a cluster awake that is to sleep, and whether it is to move work away now. */
+/** Why a hub keeps a cluster awake, and whether it moves work away now. */
 function whyAwake(
   deps: MembershipDependencies,
   { membership, hub, type, cluster, open }: JoinInputs,
@@ -188,19 +188,19 @@ function whyAwake(
 }
 
 /**
- * The receipt of a cluster that falls asleep or wakes; the same object where it does neither. Pure. Who wakes has all tokens replaced before
- * work comes: those from before may have ended, or been seen by somebody while nobody looked.
+ * The receipt of a cluster that falls asleep or wakes; the same object otherwise. Pure. On wake-up, rotate all tokens
+ * before the cluster accepts work: old ones may have expired or leaked.
  */
 export function parked(receipt: MembershipReceipt, asleep: boolean, now: Date): MembershipReceipt {
   const sleeps = receipt.parked === 'Asleep' || receipt.parked === 'FallingAsleep';
   if (!receipt.opened || asleep === sleeps) return receipt;
-  // Since it woke nothing was placed on it.
+  // Nothing was placed on it since it woke.
   if (asleep) return { ...receipt, parked: receipt.parked === 'Waking' ? 'Asleep' : 'FallingAsleep' };
   const credentials = receipt.credentials.map((one) => (one.renewAt ? { ...one, renewAt: rfc3339(now) } : one));
   return { ...receipt, parked: 'Waking', credentials };
 }
 
-/** The receipt of a cluster that is to be emptied, or is not any more; the same object where nothing changes. Pure. */
+/** The receipt of a cluster that is to be emptied, or no longer; the same object without a change. Pure. */
 export function emptied(receipt: MembershipReceipt, isEmptied: boolean): MembershipReceipt {
   if (isEmptied) return receipt.opened && !receipt.parked ? { ...receipt, parked: 'Emptying' } : receipt;
   if (receipt.parked !== 'Emptying') return receipt;
@@ -212,7 +212,7 @@ function closedBy({ parked }: MembershipReceipt): Member['closed'] {
   return parked === 'Emptying' ? 'Leaving' : parked && 'Asleep';
 }
 
-/** The receipt that this join goes by: as it was written, or a new one that is not written yet. */
+/** Receipt of this join: the stored one, or a new one that is not stored yet. */
 async function begun(
   deps: MembershipDependencies,
   { membership, hub, type, connection, cluster, open, answers }: JoinInputs,
@@ -234,7 +234,7 @@ async function begun(
         'Delete the Membership: what was made before is taken away, and a new one is made.',
       );
     const endpoint = endpointOf(hub.spec, where, open);
-    // Not written for its own sake: it goes with whatever is noted next.
+    // Stored together with the next note.
     return deps.receipts.madeFrom({ ...known, hub: ofHub, member: { ...known.member, endpoint } }, known);
   }
   if (id === undefined) throw new Error('a join begins only when the cluster answers');
@@ -255,7 +255,7 @@ async function begun(
 
 const identities = new WeakMap<OpenCluster, string>();
 
-/** Asked once for each connection: a cluster does not become another one while it lasts. */
+/** Cached per connection: a cluster's identity cannot change during one. */
 async function memberIdentity(open: OpenCluster, signal: AbortSignal): Promise<string> {
   const known = identities.get(open) ?? (await identityOf(open.client, signal));
   identities.set(open, known);

@@ -1,19 +1,19 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import type { DrainEffect, JoinStep, Placement, Step } from '../../hubs/contract.ts';
 
-/** How far a join has come. */
+/** Progress of a join. */
 export interface JoinVerdict {
-  /** Steps whose objects are to be applied now, in order. */
+  /** Steps to apply now, in order. */
   readonly acting: readonly Step[];
-  /** Steps that have nothing left to do once these objects are there. */
+  /** Steps that are done once these objects exist. */
   readonly done: readonly JoinStep[];
-  /** The step that the join stands at; undefined: all are done. */
+  /** The present step; undefined: all are done. */
   readonly at?: { readonly type: JoinStep; readonly waiting: string };
 }
 
 /**
- * Which steps of a join are to be taken now: each one when all before it are done. Pure.
- * @param missing whose credentials are not there yet, in words
+ * Steps of a join to take now: each after all earlier ones are done. Pure.
+ * @param missing identities without credentials, as text
  */
 export function judgeJoin(steps: readonly Step[], missing: readonly string[]): JoinVerdict {
   const acting: Step[] = [];
@@ -31,38 +31,38 @@ export function judgeJoin(steps: readonly Step[], missing: readonly string[]): J
   return { acting, done };
 }
 
-/** Stages of a leave; each is a condition of the Membership, and all hubs of a cluster reach one before any goes on to the next. */
+/** Stages of a leave, each a condition of the Membership; all hubs of a cluster reach one before any continues. */
 export const LEAVE_STAGES = ['Cordoned', 'Drained', 'Withdrawn'] as const;
 export type LeaveStage = (typeof LEAVE_STAGES)[number];
 
-/** All that the next stage of a leave rests on. */
+/** Inputs of the next stage of a leave. */
 export interface LeaveView {
-  /** What is placed on the cluster; undefined: the hub cannot tell. */
+  /** Placements on the cluster; undefined: the hub cannot tell. */
   readonly placements: readonly Placement[] | undefined;
   readonly effect: DrainEffect;
   readonly allowDelete: boolean;
-  /** When the leave began, and how long the drain may take. */
+  /** Start of the leave, and timeout of the drain. */
   readonly began: Date;
   readonly timeoutMs: number;
-  /** By the Hub's spec or an annotation; nothing else forces. */
+  /** Forced by the Hub's spec or an annotation only. */
   readonly force: boolean;
-  /** Why its other members cannot take what runs on the cluster; asked before the drain begins, and only of a hub that moves work. */
+  /** Why other members lack room for the cluster's work; checked before the drain, for hubs that move work. */
   readonly noRoom?: string | undefined;
-  /** What of its ServiceExports still stands, in words; asked when all else is done, and only of a cluster that is destroyed. */
+  /** Remaining ServiceExports, as text; checked last, for a cluster to be destroyed. */
   readonly exported?: readonly string[] | undefined;
-  /** What no hub has placed there and is to be kept, in words; asked at the same time. */
+  /** Work that no hub placed and that must be kept, as text; checked last. */
   readonly ownWork?: readonly string[] | undefined;
-  /** What the other hubs that the cluster is leaving have reached: "Hub production", and its stages. */
+  /** Stages reached by other hubs that the cluster leaves, such as "Hub production". */
   readonly others: readonly { readonly hub: string; readonly reached: readonly LeaveStage[] }[];
 }
 
-/** What a leave may do now. */
+/** Allowed next stage of a leave. */
 export interface LeaveVerdict {
   /** Whether new work is kept away everywhere, so that draining may begin. */
   readonly drain: boolean;
-  /** Whether nothing of the hub's is left on the cluster, or does not count. */
+  /** Whether no work of the hub is left, or it does not count. */
   readonly drained: boolean;
-  /** Whether the cluster may be taken out of the hub. */
+  /** Whether the cluster may be removed from the hub. */
   readonly withdraw: boolean;
   readonly reason:
     | 'Drained'
@@ -73,41 +73,41 @@ export interface LeaveVerdict {
     | 'DrainNotPossible'
     | 'DrainBlocked'
     | 'Forced';
-  /** In spite of what it goes on, in words. */
+  /** What is overridden by force, as text. */
   readonly forced?: string;
-  /** The drain is not begun because nobody has room for the work. */
+  /** The drain does not begin because nobody has room. */
   readonly noRoom?: true;
-  /** It is drained, and something else holds it: its Services are used by others yet, or it runs what no hub has placed. */
+  /** Drained, but held: other clusters use its Services, or it runs work that no hub placed. */
   readonly held?: 'Exported' | 'OwnWork';
-  /** What it waits for; '' where it does not. */
+  /** Reason to wait; '' if none. */
   readonly waiting: string;
-  /** The time of the drain is over. */
+  /** The drain's timeout is over. */
   readonly overdue: boolean;
-  /** When to look again at the latest, though nothing changes. */
+  /** Next check without a change. */
   readonly until?: Date;
 }
 
-/** All that rests on it whether a hub lets a cluster fall asleep. */
+/** Inputs of the decision whether a hub lets a cluster sleep. */
 export interface SleepView extends Pick<LeaveView, 'placements' | 'effect' | 'noRoom'> {
-  /** When it sleeps all the same: nothing is lost by that, as what was placed runs again when it wakes. */
+  /** When it sleeps in any case: nothing is lost, because placed work runs again on wake-up. */
   readonly ends: Date;
 }
 
-/** That a hub keeps a cluster awake which is to sleep. */
+/** A hub's wake hold. */
 export interface KeptAwake {
   /** A sentence. */
   readonly why: string;
-  /** The hub moves work away now. False: its other members have no room for it. */
+  /** The hub moves work away now. False: other members have no room. */
   readonly drain: boolean;
 }
 
-/** Why a cluster that is to sleep is kept awake by a hub, a sentence; undefined: it may sleep. Pure. */
+/** Why a hub keeps a cluster awake, a sentence; undefined: it may sleep. Pure. */
 export function judgeSleep({ placements = [], effect, noRoom, ends }: SleepView, now: Date): string | undefined {
   if (effect !== 'Moves' || placements.length === 0 || now >= ends) return undefined;
   return noRoom ? `${noRoom}: it sleeps at ${rfc3339(ends)} all the same` : `the hub moves ${named(placements)}`;
 }
 
-/** What a hub says of a cluster whose BurstPolicy wants it emptied; the reason of condition Drained. */
+/** Progress of emptying for a BurstPolicy; the reason of condition Drained. */
 export interface EmptyingVerdict {
   readonly drained: boolean;
   readonly reason: 'Drained' | 'Draining' | 'NoRoom' | 'DrainNotPossible';
@@ -115,7 +115,7 @@ export interface EmptyingVerdict {
 }
 
 /**
- * Whether all was moved away from a cluster that could as well stay. Nothing is forced, and nothing deleted: whoever waits for it gives up.
+ * Whether a cluster that could stay was emptied. Nothing is forced or deleted: the waiting policy gives up eventually.
  * Pure.
  */
 export function judgeEmptying({ placements, effect, noRoom }: Omit<SleepView, 'ends'>): EmptyingVerdict {
@@ -129,7 +129,9 @@ export function judgeEmptying({ placements, effect, noRoom }: Omit<SleepView, 'e
 
 const NAMED = 3;
 
-/** What the leave of a cluster from one hub may do now. Pure. Expects that new work is kept away from it in this hub already. */
+/**
+ * Allowed next stage of a cluster's leave from one hub. Pure. Assumes that new work is already kept away in this hub.
+ */
 export function judgeLeave(view: LeaveView, now: Date): LeaveVerdict {
   const { placements = [], effect, allowDelete, force, others, exported = [] } = view;
   const end = new Date(+view.began + view.timeoutMs);
@@ -204,7 +206,7 @@ const WHY: Record<Exclude<DrainEffect, 'Moves'>, string> = {
   None: 'this hub does not drain: move it, or set drain.allowDelete of the Hub',
 };
 
-/** The first of them, and how many more. Pure. */
+/** Names the first placement, and the number of others. Pure. */
 export const named = (placements: readonly Placement[]): string => {
   const more = placements.length > NAMED ? ` and ${placements.length - NAMED} more` : '';
   return `${placements.slice(0, NAMED).join(', ')}${more}`;

@@ -15,7 +15,7 @@ import { answers } from './member.ts';
 import { leaveConditions } from './status.ts';
 import { tell, tellFailure } from './tell.ts';
 
-/** Takes a Membership that was deleted out of its hub, as far as it goes now. @returns when to look again */
+/** Advances the leave of a deleted Membership as far as possible now. @returns when to check again */
 export async function leaveHub(
   deps: MembershipDependencies,
   membership: Membership,
@@ -47,7 +47,7 @@ export async function leaveHub(
     left = await tryLeave(deps, { membership, cluster, spec, receipt, mayForce }, signal);
   } catch (error) {
     if (signal.aborted) throw error;
-    // A hub that is gone for good must not hold a cluster for ever, if somebody says so.
+    // With permission to force, a dead hub must not hold a cluster for ever.
     if (mayForce && isSilence(error)) {
       force(
         `Hub ${hubName} does not answer: objects of the cluster remain in it under the name ${receipt.member.name}`,
@@ -81,11 +81,11 @@ export async function leaveHub(
   return { requeueAfterMs: Math.max(SLACK_MS, Math.min(LOOK_AGAIN_MS, untilMs)) };
 }
 
-/** Somebody who wrote in between is no reason to leave anything behind: the next try will do. */
+/** A conflict does not count as silence: the next try resolves it. */
 const isSilence = (error: unknown): boolean =>
   isTransient(error) && !(error instanceof KubeApiError && error.isConflict);
 
-/** Takes one step on the way out, in the cluster too where that answers, as `isInside` says. Who may force does without a silent one. */
+/** Takes one step of a leave, including the cluster if it answers (`isInside`). Force permits skipping a silent one. */
 async function tryLeave(
   deps: MembershipDependencies,
   { mayForce, ...going }: Pick<LeaveInputs, 'membership' | 'cluster' | 'spec' | 'receipt'> & { mayForce: boolean },
@@ -96,14 +96,14 @@ async function tryLeave(
   if (!type) throw new Error(`this operator knows no hubs of type ${spec.type}`);
   const connection = await deps.connections.open(membership.spec.hub, spec, receipt.hub.identity, signal);
   const opened = deps.openClusters.get(clusterOf(membership));
-  // Another cluster may answer behind the same kubeconfig by now: nothing in it is ours.
+  // Another cluster may answer behind the kubeconfig now: nothing in it is ours.
   const isOther = opened?.identity !== undefined && opened.identity !== receipt.member.id;
   const open = !isOther && (!cluster || answers(cluster, opened)) ? opened : undefined;
   const inputs: LeaveInputs = { ...going, type, connection, open };
   try {
     return { ...(await leave(deps, inputs, signal)), isInside: open !== undefined };
   } catch (error) {
-    // Which of the two did not answer is not known. If it was the cluster, the hub must not keep what it holds of it.
+    // Unknown which of the two was silent. If it was the cluster, the hub must not keep its entry.
     if (!open || signal.aborted || !mayForce || !isSilence(error)) throw error;
     const written = (await deps.receipts.read(keyOf(membership), signal)) ?? receipt;
     return { ...(await leave(deps, { ...inputs, receipt: written, open: undefined }, signal)), isInside: false };

@@ -22,7 +22,7 @@ import { placedOn } from './placed.ts';
 import { type MembershipReceipt, noting, placeOf, samePlace } from './receipt.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
 
-/** What is known of a cluster that leaves a hub. */
+/** Facts about a leaving cluster. */
 export interface LeaveInputs {
   readonly membership: Membership;
   readonly spec: HubSpec;
@@ -34,28 +34,31 @@ export interface LeaveInputs {
   readonly open: OpenCluster | undefined;
 }
 
-/** How a leave stands after one look. `gone`: nothing is left. */
+/** State of a leave after one check. `gone`: nothing is left. */
 export interface LeaveOutcome {
   readonly verdict: LeaveVerdict;
   readonly gone: boolean;
-  /** What the next step waits for. */
+  /** Reason to wait of the next step. */
   readonly waiting: string;
-  /** What no hub has placed and ends with the cluster, in words; said once, before it is withdrawn. */
+  /** Work that no hub placed and that ends with the cluster, as text; reported once before withdrawal. */
   readonly ends?: readonly string[];
 }
 
-/** Whether the cluster itself goes, and all that is in it: what was made in it needs no tidying, and must not hold it up. */
+/** Whether the cluster itself is destroyed: objects inside need no clean-up and must not delay it. */
 export const clusterGoes = (cluster: WorkerCluster | undefined): boolean =>
   cluster === undefined ||
   (cluster.metadata.deletionTimestamp !== undefined &&
     (!isAttached(cluster) || cluster.metadata.annotations?.[ANNOTATIONS.destroyed] === 'true') &&
     (cluster.spec.adopt === undefined || cluster.spec.adopt.deletionPolicy === 'Delete'));
 
-/** Whether a leave may be forced when its time is over: by the Hub or by a person, and by nothing else. */
+/** Whether a leave may be forced after its timeout: by the Hub or by a person only. */
 export const isForced = ({ metadata }: Membership, { drain }: HubSpec): boolean =>
   drain?.force === true || metadata.annotations?.[ANNOTATIONS.forceLeave] === 'true';
 
-/** Takes a leave as far as it goes now: keeps new work away, drains, withdraws, and sweeps what is in the receipt. Idempotent. */
+/**
+ * Advances a leave as far as possible now: keeps new work away, drains, withdraws, and deletes what the receipt lists.
+ * Idempotent.
+ */
 export async function leave(
   deps: MembershipDependencies,
   inputs: LeaveInputs,
@@ -72,7 +75,7 @@ export async function leave(
   const leaving = () =>
     memberOf(receipt, hubEndpoint(connection, spec), { cluster, open, profiles: deps.profiles, closed: 'Leaving' });
   const member = leaving();
-  // What was never opened for work has none on it.
+  // A cluster that was never opened has no work.
   const wasOpen = receipt.opened === true;
   let seen = await type.observe(hub, inside, member, spec);
   const write = async (wanted: readonly Wanted[], how: 'apply' | 'change') => {
@@ -83,7 +86,7 @@ export async function leave(
     for (const one of wanted) if (sides.has(one.on)) changed = (await sides[how](one, signal)) || changed;
     if (changed) seen = await type.observe(hub, inside, member, spec);
   };
-  // A drain may last longer than tokens live, and without one the hub moves nothing any more.
+  // A drain may outlast tokens, without which the hub cannot move work.
   const renew = async () => {
     const known = type
       .identities(member, spec)
@@ -100,17 +103,17 @@ export async function leave(
       'change',
     );
   };
-  // What an operator before this one has withdrawn already is not made anew only to be closed.
+  // An entry already withdrawn by an earlier operator is not recreated to be closed.
   if (wasOpen && type.cordon) await write(type.cordon(member, spec, seen), 'change');
   const view = viewOf(deps, inputs, member, seen);
   let verdict = judgeLeave(view, deps.now());
-  // Last of all, and never of a cluster that stays: who has exported there means it to be so.
+  // Last, and only for a cluster to be destroyed: otherwise its exports are intended.
   let ends: readonly string[] = [];
   if (verdict.withdraw && clusterGoes(cluster) && open && inside && !isReached(membership, 'Withdrawn', 'False')) {
     const exported = await withdrawExports({ member, hub, inside, client: open.client }, signal);
     ends = await ownWorkIn(spec, inside, open.pods.list());
     const { otherWork, allowDelete } = spec.drain ?? {};
-    // Where work may end with the cluster nobody can tell whose it is.
+    // Whether the work may end with the cluster is its owner's decision.
     const ownWork = otherWork === 'Hold' && !allowDelete ? ends : [];
     verdict = judgeLeave({ ...view, exported, ownWork }, deps.now());
   }
@@ -144,7 +147,7 @@ function viewOf(deps: MembershipDependencies, inputs: LeaveInputs, member: Membe
   };
 }
 
-/** The place as it was written down, or one that lies in a namespace which was: nothing else is deleted. */
+/** The recorded place, or one within a recorded namespace: nothing else is deleted. */
 const toGo = (
   { places }: MembershipReceipt,
   place: Place | Trace,
@@ -157,7 +160,7 @@ const toGo = (
     ? place
     : undefined);
 
-/** Takes away what is left in a namespace, if that was written down and is still the one that it was. */
+/** Deletes everything in a recorded namespace that is still the same. */
 async function empty(
   sides: TwoSides,
   { places }: MembershipReceipt,
@@ -168,19 +171,22 @@ async function empty(
   if (namespace && sides.has(on)) await sides.empty(namespace, resource, signal);
 }
 
-/** What is to be taken out of a hub. */
+/** A withdrawal from a hub. */
 export interface Leaving {
   readonly spec: HubSpec;
   readonly type: HubType;
   readonly receipt: MembershipReceipt;
   readonly member: Member;
-  /** What the type has observed. */
+  /** Observation of the hub's type. */
   readonly seen: unknown;
   /** See clusterGoes. */
   readonly goes: boolean;
 }
 
-/** In the hub's order first, then whatever else is in the receipt, last made first. @returns what it waits for; undefined: all is gone */
+/**
+ * Deletes in the hub's order, then everything else in the receipt, last made first. @returns the reason to wait;
+ * undefined: all is gone
+ */
 export async function withdraw(
   sides: TwoSides,
   { spec, type, receipt, member, seen, goes }: Leaving,
@@ -198,7 +204,7 @@ export async function withdraw(
   for (const { apply = [], sweep = [], places, waiting, force: forced = [] } of type.leave(member, spec, seen)) {
     if (waiting !== undefined && !force) return waiting;
     for (const one of apply) if (sides.has(one.on)) await sides.change(one, signal);
-    // All at once: a hub may have hundreds, and each of them takes its time to go.
+    // In parallel: a hub may have hundreds, each slow.
     let waits: string | undefined;
     for (const trace of sweep) waits = (await remove(trace, force)) ?? waits;
     for (const place of places) {
@@ -218,7 +224,7 @@ export async function withdraw(
     if (waits !== undefined && !force) return waits;
   }
   const rest = [...receipt.places].reverse();
-  // Who may still be working in the other side ends last.
+  // Identities last: agents on the other side may still work with them.
   for (const place of [...rest.filter((one) => !isIdentity(one)), ...rest.filter(isIdentity)]) {
     const left = await remove(place, force);
     if (left !== undefined) return left;

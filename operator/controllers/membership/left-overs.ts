@@ -7,7 +7,7 @@ import { type KubeObject, keyOf, type Resource, splitKey } from '../../kube/reso
 import { type LabelledOwner, labelledOwnerOf } from './ownership.ts';
 import type { MembershipReceipt } from './receipt.ts';
 
-/** An object that bears the label of a membership, and where it was seen. */
+/** A labelled object, with the place where it was found. */
 export interface LabelledObject {
   readonly on: Side;
   /** `Hub production`, `cluster shop/demo`. */
@@ -18,23 +18,23 @@ export interface LabelledObject {
   readonly object: KubeObject;
 }
 
-/** What the garden knows, listed after all sightings were made: what came meanwhile finds its owner. */
+/** The garden's objects, listed after all findings, so that new ones find their owner. */
 export interface GardenObjects {
   /** See gardenIdentity. */
   readonly garden: string;
   readonly hubs: readonly Hub[];
   readonly memberships: readonly Membership[];
   readonly clusters: readonly WorkerCluster[];
-  /** With their Secrets, as `namespace/name`. */
+  /** Receipts with their Secrets, as `namespace/name`. */
   readonly receipts: readonly { readonly key: string; readonly receipt: MembershipReceipt }[];
 }
 
-/** Why nobody needs an object any more, or why nobody knows that. */
+/** Why an object is a leftover, or why that is unknown. */
 type Cause = 'ClusterGone' | 'HubGone' | 'Left' | 'GardenUnknown';
 
-/** Something that a membership which is no more has left. */
+/** A leftover of a deleted membership. */
 export interface LeftOver {
-  /** 'garden': the receipt of the membership. */
+  /** 'garden': the membership's receipt. */
   readonly on: Side | 'garden';
   readonly where: string;
   readonly identity: string;
@@ -45,13 +45,13 @@ export interface LeftOver {
   readonly cause: Cause;
   /** RFC 3339. */
   readonly madeAt: string;
-  /** Held by finalizers, for example `karmada.io/cluster-controller`; absent: it is not being deleted. */
+  /** Its finalizers, for example `karmada.io/cluster-controller`; absent: not being deleted. */
   readonly heldBy?: readonly string[];
 }
 
 /**
- * Of what bears the label of a membership, that whose membership is no more. Pure. What another garden made is not ours to judge. Of what
- * says no garden, a receipt tells that it is ours; without one nobody knows, and it is listed as such.
+ * Labelled objects whose membership is deleted. Pure. Ignores objects of other gardens. For objects without a garden, a
+ * receipt proves that they are ours; without one they are listed as unknown.
  */
 export function leftOvers(sightings: readonly LabelledObject[], knows: GardenObjects): LeftOver[] {
   const { garden, memberships, receipts } = knows;
@@ -88,7 +88,7 @@ export function leftOvers(sightings: readonly LabelledObject[], knows: GardenObj
   ];
 }
 
-/** The receipt of a membership that is no more: it alone tells of what others made because of it. */
+/** Receipt of a deleted membership: the only record of what others made because of it. */
 function kept({ key, receipt }: GardenObjects['receipts'][number], knows: GardenObjects): LeftOver {
   const { namespace, name } = splitKey(key);
   const owner = ownerOf(receipt);
@@ -113,7 +113,7 @@ const ownerOf = ({ membership, cluster, hub, member }: MembershipReceipt): Label
   identity: member.id,
 });
 
-/** What was written by an older operator says less than its receipt. */
+/** Objects of older operators have fewer labels than the receipt has facts. */
 function withReceipt(owner: LabelledOwner, receipts: GardenObjects['receipts']): LabelledOwner {
   if (owner.cluster.name !== '') return owner;
   const known = receipts.find(({ receipt }) => receipt.membership.uid === owner.membership);
@@ -125,7 +125,7 @@ const causeOf = (owner: LabelledOwner, knows: GardenObjects): Cause => {
   return knows.hubs.some(({ metadata }) => metadata.name === owner.hub) ? 'Left' : 'HubGone';
 };
 
-/** Whether the cluster still exists; one of which no UID is known does so by its name. Pure. */
+/** Whether the cluster still exists; without a UID by name. Pure. */
 export const isLive = ({ cluster }: LabelledOwner, clusters: readonly WorkerCluster[]): boolean =>
   clusters.some(({ metadata }) =>
     cluster.uid === ''
@@ -133,7 +133,7 @@ export const isLive = ({ cluster }: LabelledOwner, clusters: readonly WorkerClus
       : metadata.uid === cluster.uid,
   );
 
-/** Whether it may be taken away. Pure. */
+/** Whether it may be deleted. Pure. */
 export const isOurs = ({ cause }: LeftOver): boolean => cause !== 'GardenUnknown';
 
 export const placeOfLeftOver = ({ on, resource, namespace, name }: LeftOver & { on: Side }): Place => ({
@@ -143,11 +143,11 @@ export const placeOfLeftOver = ({ on, resource, namespace, name }: LeftOver & { 
   ...(namespace && { namespace }),
 });
 
-/** What it is: "Secret argocd/shop--demo". Pure. */
+/** Description: "Secret argocd/shop--demo". Pure. */
 export const whatOf = ({ resource, namespace, name }: LeftOver): string =>
   `${resource.kind} ${namespace ? `${namespace}/` : ''}${name}`;
 
-/** Whose it was, in words. Pure. */
+/** Former owner, as text. Pure. */
 export function whoseOf({ owner, cause, on }: LeftOver): string {
   const cluster = owner.cluster.name ? `cluster ${owner.cluster.namespace}/${owner.cluster.name}` : 'a cluster';
   const hub = owner.hub ? `Hub ${owner.hub}` : 'a hub';
@@ -157,7 +157,7 @@ export function whoseOf({ owner, cause, on }: LeftOver): string {
   return on === 'member' ? `${hub}, which the cluster has left` : `${cluster}, which has left ${hub}`;
 }
 
-/** What to do about it, in words. Pure. */
+/** Advice, as text. Pure. */
 export function adviceFor({ cause, heldBy, resource, namespace, name }: LeftOver, garden: string): string {
   if (cause === 'GardenUnknown') {
     const kind = resource.group ? `${resource.plural}.${resource.group}` : resource.plural;

@@ -1,9 +1,9 @@
-/** When a membership is looked at again, if nothing happens before. */
+/** When to check a membership again without a change. */
 export interface Next {
   requeueAfterMs?: number;
 }
 
-/** While something is under way that nobody is told of (a finalizer in the hub, a PlacementDecision). */
+/** Interval while waiting for unwatched progress (a finalizer in the hub, a PlacementDecision). */
 export const LOOK_AGAIN_MS = 2_000;
-/** So that a time that was waited for is over. */
+/** Margin after a deadline. */
 export const SLACK_MS = 50;

@@ -11,7 +11,7 @@ import { poolsForWork } from './planned-capacity.ts';
 
 const TOPOLOGY = 'topology.kubernetes.io';
 const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
-/** How clouds, and Karpenter, mark nodes that may be taken away at short notice. */
+/** Labels of clouds and Karpenter for interruptible nodes. */
 const SPOT_MARKS = [
   ['eks.amazonaws.com/capacityType', 'SPOT'],
   ['cloud.google.com/gke-spot', 'true'],
@@ -20,16 +20,16 @@ const SPOT_MARKS = [
   ['karpenter.sh/capacity-type', 'spot'],
 ] as const;
 
-/** A cluster has few zones and machine types; one that says it has thousands must not fill its hubs. */
+/** Most values per label: a cluster that reports thousands must not fill its hubs. */
 const MOST_VALUES = 32;
 
-/** What is known of a cluster beside its object: the open cluster, and its profile. */
+/** Facts about a cluster beside its object: connection and profile. */
 interface Surroundings {
   readonly open?: OpenCluster | undefined;
   readonly profile?: CloudProfile | undefined;
 }
 
-/** Zones of its nodes; of those that it is to have, where it has none. Sorted. Pure. */
+/** Zones of its nodes, else of planned ones. Sorted. Pure. */
 export function zonesOf({ spec, status }: WorkerCluster, { open, profile }: Surroundings): string[] {
   const seen = labelOfNodes(open, `${TOPOLOGY}/zone`);
   const ofRegion = profile?.spec.regions?.find(({ name }) => name === status?.region)?.zones ?? [];
@@ -38,13 +38,13 @@ export function zonesOf({ spec, status }: WorkerCluster, { open, profile }: Surr
   return [...new Set(seen.length > 0 ? seen : planned)].sort();
 }
 
-/** Values of a label on nodes, each once. Sorted, and no more than a hub is told. */
+/** Distinct values of a node label, sorted and limited. */
 const labelOfNodes = (open: OpenCluster | undefined, label: string): string[] =>
   [...new Set((open?.nodes.list() ?? []).flatMap(({ metadata }) => metadata.labels?.[label] || []))]
     .sort()
     .slice(0, MOST_VALUES);
 
-/** Machines that run work: what was granted; of a cluster that others made, what its nodes say. */
+/** Worker machines: granted ones; for an attached cluster from its nodes. */
 function machinesOf(
   cluster: WorkerCluster,
   { open }: Surroundings,
@@ -58,8 +58,8 @@ function machinesOf(
 }
 
 /**
- * What a cluster shows of itself in a hub; keys and values are those of Kubernetes labels, and what cannot be one is left out. What a
- * cluster has several of has a key for each, with value `true`: selectors ask whether one is among them. Pure.
+ * Labels of a cluster in a hub; valid Kubernetes labels only. Properties with several values have a key each, with
+ * value `true`, so that selectors can test membership. Pure.
  */
 export function labelsOf(
   cluster: WorkerCluster,
@@ -73,14 +73,14 @@ export function labelsOf(
   const regions = status?.region ? [status.region] : labelOfNodes(surroundings.open, `${TOPOLOGY}/region`);
   const own = Object.entries(metadata.labels ?? {});
   const all: Record<string, string | undefined> = {
-    // A hub may act on labels with a domain (which set a cluster is in, whose it is): of a tenant's only those without one are shown.
+    // Hubs may act on labels with a domain (cluster set, owner): only a tenant's labels without one are shown.
     ...Object.fromEntries(own.filter(([key]) => !key.includes('/') || key === LABELS.burst)),
     ...clusterLabels,
     [LABELS.provider]: status?.provider ?? spec.cloudProvider,
     [`${GROUP}/mode`]: status?.mode,
-    // What comes after a plus sign no label can have: Helm writes it so, too.
+    // Labels may not contain plus signs; same replacement as in Helm.
     [`${GROUP}/kubernetes-version`]: version?.replaceAll('+', '_'),
-    // Selectors compare no versions: by this one they ask for a few.
+    // Selectors cannot compare versions: the minor is for lists of versions.
     [`${GROUP}/kubernetes-minor`]: version && /^\d+\.\d+/.exec(version)?.[0],
     [`${GROUP}/simulated`]: status?.simulated ? 'true' : undefined,
     [`${GROUP}/spot`]: spec.pools?.some(({ spot }) => spot) ? 'true' : undefined,
@@ -101,11 +101,11 @@ export function labelsOf(
   );
 }
 
-/** Each machine type once. */
+/** Distinct machine types. */
 const typesOf = (machines: readonly { machineType?: string | undefined }[]): string[] =>
   [...new Set(machines.flatMap(({ machineType }) => machineType || []))].sort().slice(0, MOST_VALUES);
 
-/** Whether its machines may be taken away at short notice: all, none, or some of them. */
+/** Whether its machines are interruptible: all, none, or some. */
 function priceClass(machines: readonly { spot?: boolean | undefined }[]): string | undefined {
   const spot = machines.filter((one) => one.spot).length;
   if (machines.length === 0) return undefined;

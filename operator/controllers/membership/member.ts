@@ -12,7 +12,7 @@ import { labelsOf, zonesOf } from './member-labels.ts';
 import { planned, plannedSizes } from './planned-capacity.ts';
 import type { KeptCredential, MembershipReceipt } from './receipt.ts';
 
-/** Where the API server of a cluster is, as its hub is to reach it. */
+/** Endpoint of a cluster's API server for its hub. */
 export function endpointOf(
   spec: HubSpec,
   { namespace = '', name }: { namespace?: string; name: string },
@@ -24,57 +24,57 @@ export function endpointOf(
 }
 
 /**
- * Why a cluster cannot take work yet, a sentence; undefined: it can. One that is to have no nodes now can, with what was planned for it: the
- * hub has to see it to ask for nodes. Pure.
+ * Why a cluster cannot take work yet, a sentence; undefined: it can. One without nodes by design can, with its planned
+ * ones: the hub must see it to request nodes. Pure.
  */
 export function whyNotUsable(cluster: WorkerCluster, open: OpenCluster | undefined): string | undefined {
   if (!answers(cluster, open)) return 'the API server of the cluster does not answer yet';
   if (isAsleep(cluster)) return 'the cluster sleeps';
-  // What a join asks of a control plane that is still starting would be taken from its start.
+  // Requests of a join would slow down a starting control plane.
   const lacking = cluster.status?.conditions?.find(
     ({ type, status }) => WORKS_WITH.includes(type) && status === 'False',
   );
   if (lacking) return `the cluster is not healthy yet: ${lacking.message}`;
   const desired = cluster.status?.nodes?.desired ?? cluster.spec.dataPlaneNodes;
-  // How many nodes an attached one should have nobody here knows: none may be all that it has.
+  // An attached cluster's desired number is unknown: it may have no nodes at all.
   if ((desired === 0 && !isAttached(cluster)) || open!.nodes.list().some(takesPods)) return undefined;
   return 'no node of the cluster can run pods yet';
 }
 
-/** Conditions without which a cluster runs no work well, where it has them. */
+/** Conditions that work requires, if present. */
 const WORKS_WITH = ['ControlPlaneHealthy', 'SystemComponentsHealthy'];
 
-/** Whether the cluster is to sleep. */
+/** Whether the cluster must sleep. */
 export const isAsleep = ({ status }: WorkerCluster): boolean => status?.hibernation?.asleep === true;
 
-/** Whether its BurstPolicy wants the work of a cluster moved away. */
+/** Whether its BurstPolicy wants the cluster emptied. */
 export const isEmptied = (cluster: WorkerCluster): boolean => isClosedBy(cluster, LABELS.burstEmptying);
 
-/** Whether its BurstPolicy has a cluster wait: all of a join is made, and it is not opened for work. */
+/** Whether its BurstPolicy keeps the cluster warm: joined, but not opened. */
 export const isWarm = (cluster: WorkerCluster): boolean => isClosedBy(cluster, LABELS.burstWarm);
 
-/** One that was taken from its policy is open, though nobody takes off the label: it would be closed for ever. */
+/** A cluster taken from its policy is open even with the label, which nobody would remove. */
 const isClosedBy = ({ metadata: { labels = {}, ownerReferences = [] } }: WorkerCluster, label: string): boolean =>
   labels[label] === 'true' &&
   labels[LABELS.burstPolicy] !== undefined &&
   ownerReferences.some(({ kind }) => kind === 'BurstPolicy');
 
-/** Whether the API server of a cluster is known not to answer, though it should: one that sleeps or wakes is not silent. */
+/** Whether the API server is known not to answer although it should: a sleeping or waking one is not silent. */
 export function isSilent(cluster: WorkerCluster | undefined): boolean {
   const serves = findCondition(cluster?.status?.conditions, 'APIServerAvailable');
   return serves?.status === 'False' && serves.reason !== HIBERNATED && serves.reason !== WAKING;
 }
 
 /**
- * Whether the API server of a cluster answers, as far as it was noticed. A cluster that is being deleted has no condition that says so: of one
- * that died just before, only its connection tells.
+ * Whether the API server answers, as last noticed. A cluster being deleted lacks the condition, so only its connection
+ * tells.
  */
 export const answers = (cluster: WorkerCluster | undefined, open: OpenCluster | undefined): boolean =>
   open?.answers === true && !isSilent(cluster);
 
 const takesPods = (node: Node): boolean => !node.spec.unschedulable && conditionIsTrue(node, 'Ready');
 
-/** Nodes come and go by themselves: what each of them adds is shown, but not each change of a few Ki. */
+/** Rounded capacity: nodes change by a few Ki without meaning. */
 function capacityOf(cluster: WorkerCluster, open: OpenCluster | undefined, profile: CloudProfile | undefined): Amounts {
   const { total } = clusterResource(open?.nodes.list() ?? [], []);
   if (total && readCpu(total.cpu ?? '0') > 0) return amounts(total);
@@ -87,13 +87,13 @@ const amounts = ({ cpu, memory, gpu }: Amounts): Amounts => ({
   ...(gpu && gpu !== '0' && { gpu }),
 });
 
-/** Nodes of one kind differ by a few Ki, and are one size. */
+/** Rounding steps: nodes of one kind differ by a few Ki. */
 const CPU_STEP = 10;
 const MEMORY_STEP = 64 * 2 ** 20;
-/** A cluster has few sizes; a hub is told no more of them than this. */
+/** Most reported node sizes. */
 const MOST_SIZES = 16;
 
-/** The sizes of its nodes, as hubs are told; of those that it is to have, where it has none. Pure. */
+/** Node sizes for hubs, of existing or else planned nodes. Pure. */
 export function nodeSizesOf(
   cluster: WorkerCluster,
   open: OpenCluster | undefined,
@@ -112,7 +112,7 @@ export function nodeSizesOf(
   return [...new Map(rounded.map((size) => [`${size.cpu} ${size.memory}`, size])).values()].slice(0, MOST_SIZES);
 }
 
-/** What the hub's code is told of a cluster. */
+/** The cluster for the hub's code. */
 export function memberOf(
   receipt: MembershipReceipt,
   hub: Endpoint,

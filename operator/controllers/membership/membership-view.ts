@@ -12,7 +12,7 @@ import type { MembershipReceipt } from './receipt.ts';
 import { OBSERVED, type Told } from './status.ts';
 import { carried } from './tell.ts';
 
-/** What is known of a membership before its hub or its cluster is asked. */
+/** Facts about a membership before hub or cluster is asked. */
 interface MembershipView {
   readonly membership: Membership;
   readonly cluster: WorkerCluster;
@@ -20,9 +20,9 @@ interface MembershipView {
   readonly open: OpenCluster | undefined;
   /** It has joined. */
   readonly isIn: boolean;
-  /** Somebody else has put the cluster into the hub. */
+  /** A foreign entry exists in the hub. */
   readonly isObserved: boolean;
-  /** Whether the API server of the cluster answers. */
+  /** Whether the cluster's API server answers. */
   readonly answers: boolean;
   /** Why the cluster cannot take work yet; undefined: it can. */
   readonly notUsable: string | undefined;
@@ -30,7 +30,7 @@ interface MembershipView {
   readonly problem: string | undefined;
 }
 
-/** Looks at caches alone. */
+/** Reads caches only. */
 export function observe(deps: MembershipDependencies, membership: Membership, cluster: WorkerCluster): MembershipView {
   const { spec, status } = membership;
   const hub = deps.hubs.get(spec.hub);
@@ -54,17 +54,17 @@ export function observe(deps: MembershipDependencies, membership: Membership, cl
   };
 }
 
-/** Whether nothing is to be done or said for now. Pure. @param receipt absent: nothing was made for it */
+/** Whether there is nothing to do or report. Pure. @param receipt absent: nothing was made */
 export function isNothingNew(view: MembershipView, receipt: MembershipReceipt | undefined): boolean {
-  // The first word about a cluster that is still being made would be a write for each, and say nothing that it does not say itself.
+  // A first status for a cluster that is still being made would cost a write without information.
   if (view.notUsable && !view.membership.status?.conditions && !receipt) return true;
-  // Its connection is not open yet after a start of the operator: nothing has changed for all that is known.
+  // After a restart its connection is not open yet.
   if (view.isIn && !view.open && !isSilent(view.cluster)) return true;
-  // What others made is theirs to look after while the cluster is silent.
+  // Others maintain their entry of a silent cluster.
   return view.isObserved && !view.answers;
 }
 
-/** What there is to say of a join that cannot go on: its hub takes no clusters, or its cluster no work. Pure. */
+/** Status of a join that waits for its hub or its cluster. Pure. */
 export function toldOfWait({ membership, isIn, problem, notUsable }: MembershipView): Told {
   const { hub } = membership.spec;
   const usable = say(
@@ -80,7 +80,7 @@ export function toldOfWait({ membership, isIn, problem, notUsable }: MembershipV
   };
 }
 
-/** What a membership that has joined rests on. Pure. */
+/** Inputs of a joined membership. Pure. */
 export const restsOf = (
   { profiles }: Pick<MembershipDependencies, 'profiles'>,
   { membership, cluster, answers, notUsable }: MembershipView,
@@ -96,7 +96,7 @@ export const restsOf = (
   before: membership.status,
 });
 
-/** What of its nodes a hub is shown. */
+/** Facts about its nodes that hubs are shown. */
 const shapeOf = (open: OpenCluster): unknown => ({
   server: open.server,
   nodes: open.nodes

@@ -4,14 +4,14 @@ import { readable } from './exports.ts';
 import { isSystem, type SystemNamespaces } from './members-work.ts';
 import { isWorkOnNode } from './room.ts';
 
-/** What is in a cluster that nobody moves: its pods, the volumes that they keep data on, and load balancers that its cloud has made. */
+/** Immovable content of a cluster: pods, their volumes, and load balancers of its cloud. */
 interface Inside {
   readonly pods: readonly Pod[];
   readonly claims: readonly KubeObject[];
   readonly services: readonly KubeObject[];
 }
 
-/** What would end with a cluster that its hubs have drained: no hub has placed it. In words; pure. */
+/** Content that no hub placed and that would end with the cluster. As text; pure. */
 export function ownWork(hub: SystemNamespaces, { pods, claims, services }: Inside): string[] {
   const isBound = (claim: KubeObject) => claim.status?.phase === 'Bound' && !isSystem(hub, claim);
   const isBalanced = (service: KubeObject) =>
@@ -23,7 +23,7 @@ export function ownWork(hub: SystemNamespaces, { pods, claims, services }: Insid
   ].sort();
 }
 
-/** The same of a cluster that answers. */
+/** Like ownWork, read from a cluster that answers. */
 export async function ownWorkIn(hub: SystemNamespaces, inside: Reader, pods: readonly Pod[]): Promise<string[]> {
   const [claims, services] = await Promise.all([readable(inside.list(PVCS)), readable(inside.list(SERVICES))]);
   return ownWork(hub, { pods, claims, services });

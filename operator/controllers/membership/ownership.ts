@@ -3,7 +3,7 @@ import type { Membership } from '../../api/membership.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import type { MembershipReceipt } from './receipt.ts';
 
-/** Whose an object in a hub, or in a member of one, is. It stands on the object as labels: who finds it later knows which garden to ask. */
+/** Owner of an object in a hub or a member, stored as labels, so that a finder knows which garden to ask. */
 export interface MadeFor {
   /** See gardenIdentity. */
   readonly garden: string;
@@ -16,7 +16,7 @@ export interface MadeFor {
   readonly identity: string;
 }
 
-/** Whose the objects of a membership are. */
+/** Owner of a membership's objects. */
 export const madeFor = (
   garden: string,
   { metadata }: Membership,
@@ -33,7 +33,7 @@ export const madeFor = (
   identity: member.id,
 });
 
-/** The labels that say so. Pure. */
+/** Labels of the owner. Pure. */
 export const ownerLabels = ({ garden, membership, hub, cluster, identity }: MadeFor): Record<string, string> => ({
   [LABELS.managedBy]: 'coppice',
   [LABELS.membership]: membership,
@@ -45,13 +45,14 @@ export const ownerLabels = ({ garden, membership, hub, cluster, identity }: Made
   [LABELS.memberIdentity]: identity,
 });
 
-/** Whether the object was made for the membership with this UID: by its name alone nothing is. Pure. */
+/** Whether the object was made for the membership with this UID; the name alone proves nothing. Pure. */
 export const isMadeFor = ({ metadata }: KubeObject, membershipUID: string): boolean =>
   metadata.labels?.[LABELS.membership] === membershipUID;
 
 /**
- * Whether an object was made for a membership before this one: of the same cluster, by UID and by kube-system, in the Hub of the same name, by the
- * same garden. There is one Membership of a cluster in a Hub, so that one is no more; its Hub was deleted with `orphan`. Pure.
+ * Whether an object was made for an earlier membership of the same cluster (by UID and kube-system) in the Hub of the
+ * same name, by the same garden. Only one can exist at a time, so the earlier one is gone: its Hub was deleted with
+ * `orphan`. Pure.
  */
 export function isMadeForEarlier(object: KubeObject, owner: MadeFor): boolean {
   const its = labelledOwnerOf(object);
@@ -66,10 +67,10 @@ export function isMadeForEarlier(object: KubeObject, owner: MadeFor): boolean {
   );
 }
 
-/** What an object says of whose it is: '' and no garden where an older operator wrote it. */
+/** Owner from labels: cluster name '' and no garden for objects of older operators. */
 export type LabelledOwner = Omit<MadeFor, 'garden'> & { readonly garden?: string };
 
-/** What the labels of an object say; undefined: it was made for no membership. Pure. */
+/** Owner from an object's labels; undefined: not made for a membership. Pure. */
 export function labelledOwnerOf({ metadata }: KubeObject): LabelledOwner | undefined {
   const labels = metadata.labels ?? {};
   const membership = labels[LABELS.membership];

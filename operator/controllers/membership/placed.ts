@@ -11,7 +11,7 @@ import { isAsleep, isEmptied, isSilent } from './member.ts';
 import type { MembershipReceipt } from './receipt.ts';
 import { whyNoRoom } from './room.ts';
 
-/** Whose work is asked for. */
+/** The membership whose work is requested. */
 interface Emptied {
   readonly membership: Membership;
   readonly spec: HubSpec;
@@ -20,10 +20,7 @@ interface Emptied {
   readonly open: OpenCluster | undefined;
 }
 
-/**
- * What a hub has placed on a cluster that is to be emptied, and whether it can go elsewhere. Whether there is room is asked before a drain
- * begins.
- */
+/** A hub's placements on a cluster to empty, and whether they can move. Room is checked before a drain begins. */
 export function placedOn(
   deps: MembershipDependencies,
   { membership, spec, type, receipt, open }: Emptied,
@@ -41,8 +38,8 @@ export function placedOn(
 }
 
 /**
- * Why the other members of a hub cannot take what runs on a cluster, a sentence; undefined: they can.
- * @param clusterKey of the cluster, `namespace/name`. @param open absent: it does not answer, and nobody knows what it runs
+ * Why other members lack room for a cluster's work, a sentence; undefined: they have it.
+ * @param clusterKey `namespace/name`. @param open absent: it does not answer, so its work is unknown
  */
 function whyNoRoomElsewhere(
   deps: MembershipDependencies,

@@ -4,11 +4,11 @@ import type { WorkerCluster } from '../../api/workercluster.ts';
 import { CONTROL_PLANE_POOL } from '../../cost/size.ts';
 import type { Amounts } from '../../hubs/contract.ts';
 
-/** What was granted to pools that run work; machines of a control plane run none. Pure. */
+/** Granted worker pools, without control plane machines. Pure. */
 export const poolsForWork = ({ status }: WorkerCluster) =>
   (status?.admitted?.pools ?? []).filter(({ name }) => name !== CONTROL_PLANE_POOL);
 
-/** What the nodes of a cluster will offer that has none now: its pools at their largest, or a node of each. Pure. */
+/** Planned capacity of a cluster without nodes: its pools at their granted size, or one node each. Pure. */
 export function planned(cluster: WorkerCluster, profile: CloudProfile): Amounts {
   const sum = { cpu: 0, memory: 0, gpu: 0 };
   for (const { name, machineType } of poolsForWork(cluster)) {
@@ -23,7 +23,7 @@ export function planned(cluster: WorkerCluster, profile: CloudProfile): Amounts 
   return { cpu: formatCpu(sum.cpu), memory: formatBytes(sum.memory), gpu: String(sum.gpu) };
 }
 
-/** What one node of each of its pools will offer. Pure. */
+/** Planned size of one node per pool. Pure. */
 export const plannedSizes = (cluster: WorkerCluster, profile: CloudProfile): Amounts[] =>
   poolsForWork(cluster).flatMap(({ machineType }) => {
     const type = profile.spec.machineTypes.find((one) => one.name === machineType);

@@ -14,36 +14,36 @@ import {
 } from '../../kube/receipt.ts';
 import { keyOf, SECRETS, type Secret } from '../../kube/resources.ts';
 
-/** A credential as it is kept: whose it is, and when it is replaced. */
+/** A stored credential with its identity and renewal time. */
 export interface KeptCredential extends Credential {
   readonly identity: string;
   readonly side: Identity['on'];
   readonly account: Identity['account'];
   /** RFC 3339; absent: never. */
   readonly renewAt?: string;
-  /** UID of what the token lives and dies with; absent: written before this was known. */
+  /** UID of the object that the token is bound to; absent: older than this field. */
   readonly boundTo?: string;
 }
 
 /**
- * What was made for a membership, on both sides, written down before it is made. It says all that is needed to take it away again, also when
- * the Hub, the cluster or the Membership are gone.
+ * Receipt of a membership: what was made on both sides, recorded before. Suffices for deletion without the Hub, the
+ * cluster or the Membership.
  */
 export interface MembershipReceipt {
   readonly membership: { readonly namespace: string; readonly name: string; readonly uid: string };
   readonly cluster: string;
   readonly hub: { readonly name: string; readonly identity: string; readonly spec: HubSpec };
-  /** Name in the hub, UID of its namespace kube-system, and where it was reached last. */
+  /** Name in the hub, UID of its kube-system, and last endpoint. */
   readonly member: { readonly name: string; readonly id: string; readonly endpoint: Endpoint };
   readonly places: readonly (Place & Partial<Pick<Trace, 'labels'>>)[];
   readonly credentials: readonly KeptCredential[];
-  /** What somebody else made and is ours from now on, by UID; absent: nothing is being taken over. */
+  /** UIDs of a foreign entry's objects to adopt; absent: none. */
   readonly takingOver?: ForeignEntry['places'];
-  /** The hub has shown its capacity once: from then on it is open for work. */
+  /** The hub has shown its capacity once: it is open for work from then on. */
   readonly opened?: true;
   /**
-   * Work is moved away before it sleeps, it sleeps, or it wakes and has not got new credentials and nodes yet; or work is moved away because its
-   * BurstPolicy may give it back: it is closed for as long.
+   * Closed for work: it falls asleep, sleeps, or wakes without new credentials and nodes yet; or it is emptied for its
+   * BurstPolicy.
    */
   readonly parked?: 'FallingAsleep' | 'Asleep' | 'Waking' | 'Emptying';
 }
@@ -55,7 +55,7 @@ const place = z.looseObject({
   name: text,
   namespace: z.string().optional(),
 });
-/** The form of a receipt of a Membership. A later Coppice may add fields: they are kept as they are. */
+/** Schema of a stored receipt. Fields of later Coppice versions are kept. */
 const form = z.looseObject({
   membership: z.looseObject({ namespace: text, name: text, uid: z.string() }),
   cluster: text,
@@ -68,20 +68,17 @@ const form = z.looseObject({
   parked: z.enum(['FallingAsleep', 'Asleep', 'Waking', 'Emptying']).optional(),
 });
 
-/**
- * Why what is stored as the receipt of a Membership cannot be acted on; undefined: it can. What it says was made would otherwise be taken for
- * nothing. Pure.
- */
+/** Why a stored receipt cannot be used; undefined: it can. Ignoring it would lose what was made. Pure. */
 function whyNotUnderstood(stored: unknown): string | undefined {
   const issue = form.safeParse(stored).error?.issues[0];
   return issue && `${issue.path.join('.') || 'it'}: ${issue.message}`;
 }
 
 const MEMBERSHIP_RECEIPT_TYPE = receiptType(ROLES.membershipReceipt);
-/** Selects the Secrets with receipts. */
+/** Selects receipt Secrets. */
 export const MEMBERSHIP_RECEIPTS = `${LABELS.role}=${ROLES.membershipReceipt}`;
 
-/** The receipts of all memberships, by `namespace/name`, in the operator's namespace: a tenant writes none of them. */
+/** Receipts of memberships by `namespace/name`, in the operator's namespace, where tenants cannot write. */
 export const membershipReceipts = (
   garden: ReceiptClient,
   operatorNamespace: string,
@@ -100,7 +97,7 @@ export const membershipReceipts = (
     },
   );
 
-/** Every receipt that there is, with the key of its Secret; one that cannot be read is left out. */
+/** All readable receipts with the keys of their Secrets. */
 export async function receiptsIn(
   garden: Pick<KubeClient, 'list'>,
   operatorNamespace: string,
@@ -128,7 +125,7 @@ export const placeOf = ({ on, resource, object }: Wanted): Place => ({
   ...(resource.namespaced && { namespace: object.metadata.namespace ?? '' }),
 });
 
-/** The receipt with everything in it that these steps are about to make; the same object where that is no news. Pure. */
+/** The receipt with everything that these steps will make; the same object without changes. Pure. */
 export function noting(
   receipt: MembershipReceipt,
   wanted: readonly Wanted[],

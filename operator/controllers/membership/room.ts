@@ -7,7 +7,7 @@ import type { Pod } from '../../kube/resources.ts';
 import { isWork, type SystemNamespaces } from './members-work.ts';
 import { planned } from './planned-capacity.ts';
 
-/** Another member of the hub, that work could be moved to. */
+/** Another member of the hub that could take work. */
 interface OtherMember {
   readonly cluster: WorkerCluster;
   readonly profile: CloudProfile | undefined;
@@ -22,9 +22,9 @@ interface Sizes {
 const KEYS = ['cpu', 'memory', 'gpu'] as const;
 
 /**
- * Why the other members of a hub cannot take what runs on a cluster that leaves, a sentence; undefined: they can, as far as sums and the
- * largest pod tell. Nodes that their pools may still add count as free. Pure.
- * @param pods of the cluster that leaves
+ * Why other members lack room for a leaving cluster's work, a sentence; undefined: they have it, by sums and the
+ * largest pod. Potential growth of their pools counts. Pure.
+ * @param pods of the leaving cluster
  */
 export function whyNoRoom(
   { name: hubName, spec }: { readonly name: string; readonly spec: SystemNamespaces },
@@ -53,7 +53,7 @@ export function whyNoRoom(
   }
   const where = `the other ${others.length} members of Hub ${hubName}`;
   const lacking = KEYS.filter((key) => needed[key] > free[key]);
-  // What is free changes by the second, and is not said for that.
+  // Without the free amounts, which change every second.
   if (lacking.length > 0) return `${where} have no room for the ${said(needed, lacking)} that pods here request`;
   const tooLarge = KEYS.filter((key) => largest[key] > piece[key]);
   if (tooLarge.length > 0)
@@ -61,11 +61,11 @@ export function whyNoRoom(
   return undefined;
 }
 
-/** Whether a pod is somebody's work that could be moved from its node. */
+/** Whether a pod is movable work on a node. */
 export const isWorkOnNode = (hub: SystemNamespaces, pod: Pod): boolean =>
   pod.spec.nodeName !== undefined && pod.metadata.deletionTimestamp === undefined && isWork(hub, pod);
 
-/** What the pools of a cluster may still add, and the largest node of them. */
+/** Potential growth of a cluster's pools, and its largest node. */
 function growth({ cluster, profile }: OtherMember): { grown: Sizes; node: Sizes } {
   const grown: Sizes = { cpu: 0, memory: 0, gpu: 0 };
   const node: Sizes = { cpu: 0, memory: 0, gpu: 0 };

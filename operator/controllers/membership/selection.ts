@@ -7,7 +7,7 @@ import { keyOf } from '../../kube/resources.ts';
 
 const MOST_LEAVES = 1;
 
-/** Whether the hub is for this cluster. Pure. */
+/** Whether the hub selects the cluster. Pure. */
 function selects(spec: HubSpec, { metadata }: Pick<WorkerCluster, 'metadata'>): boolean {
   const allowed = spec.allowedNamespaces ?? [];
   if (!allowed.includes(EVERY_NAMESPACE) && !allowed.includes(metadata.namespace ?? '')) return false;
@@ -15,18 +15,18 @@ function selects(spec: HubSpec, { metadata }: Pick<WorkerCluster, 'metadata'>): 
 }
 
 export interface Selection {
-  /** Clusters that join. */
+  /** Clusters to join. */
   readonly join: readonly WorkerCluster[];
-  /** Memberships that end because nothing selects their cluster any more. */
+  /** Memberships to end because nothing selects their cluster. */
   readonly leave: readonly Membership[];
-  /** Those that would end too, and wait for somebody to approve it. */
+  /** Memberships that would end but need approval. */
   readonly unapproved: readonly Membership[];
 }
 
 /**
- * Which clusters are to join a hub and which are to leave it. Pure. Of one that can never take work no Membership is made: it would wait for
- * good, and a thousand of them would be a thousand writes. A slip in a label or a selector must not empty a fleet: where more would
- * leave at once than the hub allows, none begins before it is approved. Clusters that are deleted are not counted.
+ * Clusters that should join and leave a hub. Pure. A cluster that can never take work gets no Membership, which would
+ * wait for ever and cost a write. A mistaken label or selector must not empty a fleet: above the hub's limit no leave
+ * begins without approval. Clusters being deleted do not count.
  */
 export function selectMembers(
   { metadata, spec }: Hub,

@@ -5,20 +5,20 @@ import { type Said, say, withConditions } from '../conditions.ts';
 import type { EmptyingVerdict, KeptAwake, LeaveVerdict } from './judge.ts';
 import type { MembershipReceipt } from './receipt.ts';
 
-/** What there is to say of a membership. */
+/** Status of a membership. */
 export interface Told {
   readonly state: MembershipState;
-  /** '' where it waits for nothing. */
+  /** '' if it waits for nothing. */
   readonly waiting: string;
   readonly conditions: readonly Said<'Membership'>[];
   readonly codes?: readonly string[];
-  /** Its name in the hub, where there is no receipt of it. */
+  /** Its name in the hub, without a receipt. */
   readonly name?: string;
 }
 
 const LONGEST = 1024;
 
-/** The status that says so. Pure. */
+/** The status for the object. Pure. */
 export function statusOf(
   { metadata, status: before }: Membership,
   { state, waiting, conditions, codes = [], name }: Told,
@@ -52,10 +52,10 @@ export function statusOf(
   };
 }
 
-/** Condition of a cluster that somebody else has put into the hub, while it stays theirs. */
+/** Condition of a cluster with a foreign entry that stays foreign. */
 export const OBSERVED = 'Observed';
 
-/** It is in the hub, and not by us. Pure. */
+/** Status for a foreign entry. Pure. */
 export const toldOfOthers = ({ name, places: [place] }: ForeignEntry): Told => {
   const what = place ? `${place.resource.kind} ${place.namespace ? `${place.namespace}/` : ''}${place.name}` : name;
   const text = `${what} of the hub is this cluster, and somebody else made it: it is never drained, changed or deleted`;
@@ -69,7 +69,7 @@ const SENTENCES: Record<JoinStep, string> = {
   CapacityVisible: 'the hub shows the capacity of the cluster',
 };
 
-/** A condition for each step of a join. Pure. */
+/** A condition per step of a join. Pure. */
 export const stepConditions = (
   done: readonly JoinStep[],
   at: { readonly type: JoinStep; readonly waiting: string } | undefined,
@@ -78,7 +78,7 @@ export const stepConditions = (
   ...(at ? [say(at.type, false, 'Waiting', at.waiting)] : []),
 ];
 
-/** Steps that are done now and were not before, in words; '' where there are none. Pure. */
+/** Newly done steps, as text; '' if none. Pure. */
 export function newlyDone({ status }: Membership, said: readonly Said<'Membership'>[]): string {
   const fresh = said.filter(
     ({ type, status: now }) => now === 'True' && findCondition(status?.conditions, type)?.status !== 'True',
@@ -87,8 +87,8 @@ export function newlyDone({ status }: Membership, said: readonly Said<'Membershi
 }
 
 /**
- * What a hub says of work that it is to move off a cluster which stays. Pure. A drain that has not begun has no condition Drained: by that the
- * room elsewhere is asked for again, and work would else be ended that nobody has room for.
+ * Conditions about moving work off a cluster that stays. Pure. Before a drain begins there is no condition Drained, so
+ * that room elsewhere is checked again: otherwise work would be ended without a place.
  */
 export function parkedConditions(
   awake: KeptAwake | undefined,
@@ -107,7 +107,7 @@ export function parkedConditions(
   ];
 }
 
-/** A condition for each stage of a leave. Pure. @param left what it waits for while it is withdrawn */
+/** A condition per stage of a leave. Pure. @param left reason to wait during withdrawal */
 export function leaveConditions(verdict: LeaveVerdict, left: string): Said<'Membership'>[] {
   const { drained, drain, withdraw, reason, waiting, noRoom, held, overdue } = verdict;
   const isOfDrain = !held && reason !== 'NoRoom' && reason !== 'Exported' && reason !== 'OwnWork';

@@ -9,7 +9,7 @@ import type { MembershipDependencies } from './dependencies.ts';
 import type { MembershipReceipt } from './receipt.ts';
 import { statusOf, type Told } from './status.ts';
 
-/** Writes what is known of a membership into its status, if that changed. @returns the membership as it is then */
+/** Writes a membership's status if changed. @returns the updated membership */
 export async function tell(
   deps: MembershipDependencies,
   membership: Membership,
@@ -22,7 +22,7 @@ export async function tell(
   return deps.memberships.get(keyOf(membership)) ?? membership;
 }
 
-/** A connection that breaks is told as well: which end, and why. The queue tries again. */
+/** Reports an error with the affected end; the queue retries. */
 export async function tellFailure(
   deps: MembershipDependencies,
   membership: Membership,
@@ -30,14 +30,14 @@ export async function tellFailure(
   error: unknown,
   signal: AbortSignal,
 ): Promise<void> {
-  // A newer object is on its way to the cache: nothing to tell anybody.
+  // The cache will bring a newer object.
   if (signal.aborted || (error instanceof KubeApiError && error.isConflict)) return;
   const known = explained(error);
   const codes = known instanceof CoppiceError ? [known.code] : ['ERR_RETRYABLE_INFRA_DEPENDENCIES'];
   const waiting = errorText(known);
   await tell(deps, membership, { state, waiting, conditions: carried(membership), codes }, signal);
 }
-/** Conditions of steps as they were said before. */
+/** Step conditions as before. */
 export const carried = ({ status }: Membership): Said<'Membership'>[] =>
   conditionsBefore('Membership', status?.conditions).filter(
     ({ type }) => type !== 'Ready' && type !== 'HubUsable' && type !== 'LinePossible',

@@ -10,7 +10,7 @@ import { isNotFound, KubeApiError } from '../../kube/errors.ts';
 import { type KubeObject, keyOf, type Resource } from '../../kube/resources.ts';
 import { isMadeFor, isMadeForEarlier, labelledOwnerOf, type MadeFor, ownerLabels } from './ownership.ts';
 
-/** What may be asked of a cluster by a hub's code: reading. */
+/** Read access to a cluster for a hub's code. */
 export function readerOf(client: KubeClient, signal: AbortSignal): Reader {
   return {
     get: (resource, name, namespace) => client.getOrUndefined(resource, name, namespace, { signal }),
@@ -37,10 +37,10 @@ async function serves(client: KubeClient, { group, version, plural }: Resource, 
   }
 }
 
-/** The API servers of a membership. `member` absent: it does not answer. */
+/** API servers of a membership. `member` absent: it does not answer. */
 type Clients = { readonly hub: KubeClient; readonly member?: KubeClient | undefined };
 
-/** Writes and deletes what a membership wants in the hub and in the cluster: only what bears its label, and only what differs. */
+/** Writes and deletes a membership's objects in hub and cluster: only labelled ones, and only differences. */
 export class TwoSides {
   readonly #clients: Clients;
   readonly #owner: MadeFor;
@@ -48,7 +48,7 @@ export class TwoSides {
   readonly #takesBack: boolean;
   readonly #uids = new Map<string, string>();
 
-  /** @param takesBack whether `apply` makes its own what was made for a membership before this one. Absent: it does not */
+  /** @param takesBack whether `apply` takes over objects of an earlier membership. Absent: no */
   constructor(clients: Clients, owner: MadeFor, now: () => Date, takesBack = false) {
     this.#clients = clients;
     this.#takesBack = takesBack;
@@ -66,12 +66,12 @@ export class TwoSides {
     return client;
   }
 
-  /** UID of what `apply` found or made there; undefined: it has not seen to that. */
+  /** UID of the applied object; undefined: not applied yet. */
   uidOf(place: Place): string | undefined {
     return this.#uids.get(textOf(place));
   }
 
-  /** The same for what is shared, or is there and ours: an object that has gone, or is on its way out, is not made again. */
+  /** Like apply for shared or existing own objects: a missing or terminating one is not recreated. */
   async change(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
     if (wanted.shared) return this.apply(wanted, signal);
     const { name, namespace } = wanted.object.metadata;
@@ -80,8 +80,8 @@ export class TwoSides {
   }
 
   /**
-   * @returns whether anything was written, or is to be looked at again. Throws when something has the name that was not made for this
-   * membership.
+   * @returns whether something was written, or must be checked again. Throws when an object of that name belongs to
+   * somebody else.
    */
   async apply(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
     const { on, resource, object, status, shared, subresource, basedOn } = wanted;
@@ -101,7 +101,7 @@ export class TwoSides {
         'Find out whose it is. Delete it or rename it, and the cluster joins.',
       );
     }
-    // Whoever has a finalizer on it may take for ever: each look would write it again. It is made anew when it is gone.
+    // A finalizer may block its deletion for ever: writing to it would repeat. It is recreated once gone.
     if (live?.metadata.deletionTimestamp) return false;
     if (basedOn !== undefined && live && live.metadata.resourceVersion !== basedOn) return true;
     const labels = { ...object.metadata.labels, ...ownerLabels(this.#owner) };
@@ -122,7 +122,7 @@ export class TwoSides {
     const { resourceVersion } = object.metadata;
     if (live && !resourceVersion) return false;
     if (resourceVersion) {
-      // No mark of ours stays on what others made: nothing but the fields that are wanted is written.
+      // No mark on foreign objects: only the wanted fields are written.
       const written = await client.apply(object, { resource, force: true, fieldManager: FIELD_MANAGER, signal });
       return written.metadata.resourceVersion !== resourceVersion;
     }
@@ -157,13 +157,13 @@ export class TwoSides {
     return true;
   }
 
-  /** Changes one field of something that is not ours, if it is still there. */
+  /** Changes one field of a foreign object if it still exists. */
   async touch({ on, resource, namespace, name, uid, patch }: Touch, signal: AbortSignal): Promise<void> {
     const whole = { ...patch, metadata: { ...(patch.metadata as object | undefined), uid } };
     await this.client(on).mergePatch(resource, name, namespace, whole, { signal }).catch(ignoreGone);
   }
 
-  /** Labels as ours what somebody else has made, if it is the object with this UID, and was made for no membership. */
+  /** Labels a foreign object as ours, if it has this UID and no membership. */
   async takeOver(place: Place, uid: string, signal: AbortSignal): Promise<void> {
     const { on, resource, namespace, name } = place;
     const client = this.client(on);
@@ -174,7 +174,7 @@ export class TwoSides {
     await client.mergePatch(resource, name, namespace, { metadata }, { signal });
   }
 
-  /** Takes something of ours, or a trace of the hub's, away. @returns what is still in the way of that; undefined: it is gone. */
+  /** Deletes an object of ours, or a trace of the hub. @returns what blocks that; undefined: it is gone */
   async remove(
     place: Place & Partial<Pick<Trace, 'labels'>>,
     force: boolean,
@@ -186,8 +186,8 @@ export class TwoSides {
   }
 
   /**
-   * Takes away all objects of a kind in a namespace that is being deleted, finalizers and all: who would take those off is dead. Does nothing
-   * where it is not, or has another owner by now.
+   * Deletes all objects of a kind in a terminating namespace including finalizers, because their controllers are gone.
+   * Does nothing for another state or owner.
    */
   async empty(
     namespace: Place & Partial<Pick<Trace, 'labels'>>,
@@ -232,7 +232,7 @@ export class TwoSides {
     return isMadeFor(object, this.#owner.membership);
   }
 
-  /** What somebody else has made under the name meanwhile stays. */
+  /** A foreign object of the same name stays. */
   #isToGo(live: KubeObject, { labels }: Partial<Pick<Trace, 'labels'>>): boolean {
     if (!labels) return this.isOurs(live);
     const entries = Object.entries(labels);
@@ -244,11 +244,11 @@ const textOf = ({ on, resource: { group, plural }, namespace = '', name }: Place
   [on, group, plural, namespace, name].join('/');
 
 const ignoreGone = (error: unknown): void => {
-  // Gone meanwhile, or another object has its name by now: neither is ours to delete.
+  // Gone, or replaced by another object: nothing to delete.
   if (!(error instanceof KubeApiError && (error.isNotFound || error.isConflict))) throw error;
 };
 
-/** Servers may keep lists with keys in another order than they were written in. */
+/** Servers may reorder keyed lists. */
 const sorted = (value: unknown): unknown =>
   Array.isArray(value) ? [...value].sort((a, b) => (keyIn(a) < keyIn(b) ? -1 : 1)) : value;
 

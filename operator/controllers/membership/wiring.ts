@@ -14,7 +14,7 @@ import { HubConnections } from './hub-connections.ts';
 import { reconcileHub } from './hub-controller.ts';
 import { MEMBERSHIP_RECEIPTS, membershipReceipts } from './receipt.ts';
 
-/** What the controllers of hubs and memberships need of the others. */
+/** The part of Core that controllers of hubs and memberships need. */
 export type HubsCore = Pick<
   Core,
   | 'garden'
@@ -31,25 +31,25 @@ export type HubsCore = Pick<
   | 'queues'
 >;
 
-/** The controllers of hubs and memberships, wired. */
+/** The wired controllers of hubs and memberships. */
 export interface Hubs extends Part {
-  /** Hubs and memberships as they are known, and connections to hubs. */
+  /** Known hubs and memberships, and connections to hubs. */
   readonly deps: Pick<MembershipDependencies, 'hubs' | 'memberships' | 'connections'>;
-  /** Memberships hold their clusters. */
+  /** Holds of memberships on clusters. */
   readonly holds: HoldsOf;
-  /** And have them wait before they sleep. */
+  /** Wake holds of memberships. */
   readonly keepsAwake: SleepHoldsOf;
 }
 
-/** A thousand clusters that come at once are worth a few looks at a hub's selector, not a thousand. */
+/** Delay that groups selector checks of many new clusters. */
 const SELECT_MS = 100;
-/** Counts in a hub's status follow at this pace. */
+/** Interval of updating counts in a hub's status. */
 const COUNT_MS = 1_000;
 const JOINS_AT_ONCE = 32;
-/** A hub or a cluster that is back is noticed by then. */
+/** Longest back-off until a returned hub or cluster is noticed. */
 const LONGEST_DELAY_MS = 30_000;
 
-/** Makes the controllers of hubs and memberships, and has changes lead to the right keys. */
+/** Creates the controllers of hubs and memberships, and routes changes to their keys. */
 export function wireHubs(core: HubsCore): Hubs {
   const { garden, log, clusters, openClusters } = core;
   const { namespace } = core.state;
@@ -97,7 +97,7 @@ export function wireHubs(core: HubsCore): Hubs {
   hubs.onChange((event) => {
     const { name } = event.object.metadata;
     if (!onlyStatusChanged(event)) queues.hubs.add(name);
-    // How many members it has is no news for each of them.
+    // Counts in the hub's status do not matter to members.
     else if (event.type === 'updated' && isReady(event.old) === isReady(event.object)) return;
     for (const one of memberships.byIndex(BY_HUB, name)) queues.memberships.add(keyOf(one));
   });
@@ -106,12 +106,12 @@ export function wireHubs(core: HubsCore): Hubs {
     queues.hubs.addAfter(one.spec.hub, event.type === 'deleted' ? SELECT_MS : COUNT_MS);
     if (!onlyStatusChanged(event)) queues.memberships.add(keyOf(one));
     const waits = ({ metadata, status }: Membership) => metadata.deletionTimestamp && status?.waiting;
-    // What the gate before a deletion says, and when it opens.
+    // Changes of the deletion gate's text, and its opening.
     if (event.type === 'deleted' || (event.type === 'updated' && waits(event.old) !== waits(one)))
       for (const queue of [core.queues.clusters, core.queues.shoots]) queue.add(clusterOf(one));
     const sleeps = ({ status }: Membership) => status?.state === 'Asleep';
     if (event.type === 'updated' && sleeps(event.old) !== sleeps(one)) core.queues.clusters.add(clusterOf(one));
-    // All hubs that a cluster leaves reach each stage together.
+    // All hubs of a leaving cluster reach each stage together.
     for (const sibling of memberships.byIndex(BY_CLUSTER, clusterOf(one)))
       if (sibling.metadata.deletionTimestamp && sibling.metadata.uid !== one.metadata.uid)
         queues.memberships.add(keyOf(sibling));
@@ -144,5 +144,5 @@ export function wireHubs(core: HubsCore): Hubs {
 
 const isReady = ({ status }: Hub): boolean => isTrue(status?.conditions, 'Ready');
 
-/** Index of memberships by their UID, which what is made for them is labelled with. */
+/** Index of memberships by UID, which labels contain. */
 const BY_UID = 'uid';

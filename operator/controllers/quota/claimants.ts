@@ -11,7 +11,7 @@ import { keyOf } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { type ClusterInPlace, whereItIs } from '../where-it-is.ts';
 
-/** What shares are counted from. */
+/** Inputs of quota shares. */
 export interface ClaimantDependencies {
   /** With index BY_NAMESPACE. */
   readonly clusters: Informer<WorkerCluster>;
@@ -19,22 +19,22 @@ export interface ClaimantDependencies {
   readonly shoots: Informer<Shoot>;
   readonly profiles: Informer<CloudProfile>;
   /**
-   * Uid of a WorkerCluster -> what was granted to it in this process and is perhaps not yet in its status: two decisions
-   * in the same moment must not both be given the last piece.
+   * Granted size by WorkerCluster UID that its status may not show yet: two simultaneous decisions must not both get
+   * the last share.
    */
   readonly granted: Map<string, ClusterSize>;
-  /** What was decided for the pools of a cluster. Absent: nobody decides here. */
+  /** Decided sizes of a cluster's pools. Absent: none. */
   readonly decided?: (cluster: WorkerCluster) => Decided;
 }
 
-/** The reason of condition SpecAccepted of a cluster that waits for its quota. */
+/** Reason of SpecAccepted while a cluster waits for its quota. */
 export const OVER_QUOTA = 'QuotaExceeded';
 
-/** Whether the spec as it is now was refused. */
+/** Whether the present spec was refused. */
 export const isRefused = ({ status }: WorkerCluster): boolean =>
   findCondition(status?.conditions, 'SpecAccepted')?.status === 'False';
 
-/** What the cluster was granted and has not given back. One from before this was kept has what its Shoot says. */
+/** Granted size of a cluster that is not returned. For an older cluster, the size of its Shoot. */
 export function heldBy(deps: ClaimantDependencies, cluster: WorkerCluster): ClusterSize | undefined {
   const granted = deps.granted.get(cluster.metadata.uid ?? '') ?? cluster.status?.admitted;
   if (granted) return granted;
@@ -45,17 +45,17 @@ export function heldBy(deps: ClaimantDependencies, cluster: WorkerCluster): Clus
 const ownerUid = (shoot: Shoot): string | undefined =>
   shoot.metadata.ownerReferences?.find((owner) => owner.kind === 'WorkerCluster')?.uid;
 
-/** Whether the cluster asks for something that was not yet judged, or that only a quota stands against. */
+/** Whether the cluster has an unjudged wish, or one that only quotas refuse. */
 function isWaiting({ metadata, status }: WorkerCluster): boolean {
   if (metadata.deletionTimestamp) return false;
   const accepted = findCondition(status?.conditions, 'SpecAccepted');
   return !accepted || status?.observedGeneration !== metadata.generation || accepted.reason === OVER_QUOTA;
 }
 
-// Objects of a cache are never changed in place: while they are the same, so is what is asked for.
+// Cached objects are immutable: equal objects have equal wishes.
 const remembered = new WeakMap<WorkerCluster, { profile: CloudProfile; decided: Decided; size: ClusterSize }>();
 
-/** @returns undefined where what was decided is unknown: it asks for no more than it holds. */
+/** @returns undefined when decisions are unknown: it asks for no more than it holds */
 function asks(
   deps: ClaimantDependencies,
   written: WorkerCluster,
@@ -70,11 +70,11 @@ function asks(
   return size;
 }
 
-/** Everybody in the namespace who has a share of its quotas: WorkerClusters, and Shoots that somebody made by hand. */
+/** All quota users of a namespace: WorkerClusters, and Shoots that people made. */
 export function claimantsIn(deps: ClaimantDependencies, namespace: string): Claimant[] {
   const clusters = deps.clusters.byIndex(BY_NAMESPACE, namespace).map((cluster): Claimant => {
     const held = heldBy(deps, cluster);
-    // What it holds says first in which of its places it is.
+    // The grant tells which place the cluster is in.
     const there = whereItIs(cluster, deps.profiles, held?.region ?? cluster.status?.region);
     return {
       key: keyOf(cluster),

@@ -12,13 +12,13 @@ export interface QuotaDependencies extends ClaimantDependencies {
   /** With index BY_NAMESPACE. */
   readonly quotas: Informer<Quota>;
   now(): Date;
-  /** Has the WorkerCluster of this key judged again. */
+  /** Requeues the WorkerCluster of this key. */
   judge(key: string): void;
 }
 
 /**
- * Says in the status of a quota how much of it is used, and has clusters judged again that wait and now fit. Those that
- * still do not fit are left alone: a thousand that wait must not be written each time when one goes.
+ * Writes a quota's usage to its status, and requeues waiting clusters that fit now. Others stay: a thousand waiting
+ * ones must not each cause a write.
  */
 export async function reconcileQuota(deps: QuotaDependencies, key: string, signal: AbortSignal): Promise<void> {
   const quota = deps.quotas.get(key);

@@ -9,10 +9,10 @@ import type { WorkQueue } from '../../kube/workqueue.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { isRefused } from './claimants.ts';
 
-/** Many clusters are granted something, or go, in a burst: quotas follow at this pace. */
+/** Delay that groups changes of many clusters. */
 const PACE_MS = 200;
 
-/** Whether the change of a cluster can let another one pass, or changes what a quota shows as used. */
+/** Whether a cluster's change may let another one pass, or changes a quota's usage. */
 export function concernsOthers(event: ChangeEvent<WorkerCluster>): boolean {
   if (event.type !== 'updated') return event.type === 'deleted';
   const { old, object } = event;
@@ -25,12 +25,12 @@ export function concernsOthers(event: ChangeEvent<WorkerCluster>): boolean {
   );
 }
 
-/** The shares of a namespace have changed: its quotas are looked at, and who waits for them. */
+/** Requeues a namespace's quotas after changed shares. */
 export function sharesChanged(quotas: Informer<Quota>, queue: WorkQueue, namespace: string): void {
   for (const quota of quotas.byIndex(BY_NAMESPACE, namespace)) queue.addAfter(keyOf(quota), PACE_MS);
 }
 
-/** A quota was changed or taken away: whoever it refused is to be told what it says now. */
+/** Requeues refused clusters after a changed or deleted quota. */
 export function quotaChanged(clusters: Informer<WorkerCluster>, queue: WorkQueue, namespace: string): void {
   for (const cluster of clusters.byIndex(BY_NAMESPACE, namespace)) if (isRefused(cluster)) queue.add(keyOf(cluster));
 }

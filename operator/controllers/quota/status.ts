@@ -5,7 +5,7 @@ import { say, withConditions } from '../conditions.ts';
 
 const LINES_SHOWN = 5;
 
-/** Status of a quota, pure. `claimants`: everybody in its namespace. */
+/** Status of a quota. Pure. `claimants`: all users in its namespace. */
 export function quotaStatus(quota: Quota, claimants: readonly Claimant[], now: Date): QuotaStatus {
   const { namespace, generation } = quota.metadata;
   const before = quota.status?.conditions;

@@ -7,13 +7,13 @@ import { concernsUsers, onlyStatusChanged } from '../status-writer.ts';
 import { type QuotaDependencies, reconcileQuota } from './controller.ts';
 import { concernsOthers, sharesChanged } from './news.ts';
 
-/** The controller of quotas, wired. */
+/** The wired controller of quotas. */
 export interface Quotas extends Part {
   /** See ClaimantDependencies. */
   readonly granted: Map<string, ClusterSize>;
 }
 
-/** Makes the controller of Quotas: it counts what is used, and has clusters judged again that wait and now fit. */
+/** Creates the controller of Quotas: counts usage, and requeues waiting clusters that fit. */
 export function wireQuotas(core: Core): Quotas {
   const { clusters, shoots, profiles, quotas } = core;
   const queue = core.queue('quota');
@@ -29,7 +29,7 @@ export function wireQuotas(core: Core): Quotas {
     if (concernsOthers(event)) changedIn(namespace);
   });
   shoots.onChange((event) => {
-    // What was made for a cluster is counted with the cluster.
+    // Shoots of WorkerClusters are counted with these.
     const { namespace, ownerReferences } = event.object.metadata;
     if (!onlyStatusChanged(event) && !ownerReferences?.length) changedIn(namespace);
   });

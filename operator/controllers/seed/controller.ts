@@ -19,21 +19,21 @@ export interface SeedDependencies {
   readonly registry: SeedRegistry;
   readonly seedBuckets: Pick<SeedBuckets, 'look'>;
   readonly networkTrials: Pick<NetworkTrials, 'look'>;
-  /** Whether clusters may be made whose machines are pods of a seed. */
+  /** Whether clusters may have machines that are pods of a seed. */
   readonly localMachines: boolean;
   now(): Date;
 }
 
-/** A seed that answers is not asked again for this long; its caches notice earlier when it goes away. */
+/** Interval of checking a reachable seed; its caches notice a loss earlier. */
 const LOOK_AGAIN_MS = 5 * 60_000;
 
-/** Shoots that have anything in a seed, as `namespace/name`. */
+/** Shoots with anything in a seed, as `namespace/name`. */
 const hostedBy = (name: string, shoots: readonly Shoot[]): string[] =>
   shoots.filter(({ status, spec }) => (status?.seedName ?? spec.seedName) === name).map(keyOf);
 
 /**
- * Keeps the connection to a seed open and says in its status whether it can host shoots. A seed in use is held: without it nobody could take its
- * control planes away. Which cluster it is, is written down at first contact.
+ * Maintains the connection to a seed, and reports whether it can host shoots. A seed in use has a finalizer: without it
+ * its control planes could not be deleted. Records its identity at first contact.
  */
 export async function reconcileSeed(
   deps: SeedDependencies,
@@ -62,7 +62,7 @@ export async function reconcileSeed(
     };
     return writeStatus(deps.garden, deps.seeds, seed, status, signal);
   };
-  // A bucket that hangs for minutes must not hide whether the seed answers.
+  // A hanging bucket must not delay the report of reachability.
   if (seed.spec.backup)
     await tell(
       ([BUCKETS_READY, BUCKETS_DRIFTED] as const).map((type) => conditionBefore('Seed', seed.status?.conditions, type)),
@@ -74,13 +74,13 @@ export async function reconcileSeed(
   return { requeueAfterMs: Math.min(...next) };
 }
 
-/** Asks the seed which cluster it is. What fails is part of what was found: whoever reads the status is told why. */
+/** Reads the seed's identity. A failure is part of the result, for the status. */
 async function look(deps: SeedDependencies, seed: Seed, signal: AbortSignal): Promise<SeedFound> {
   const found: SeedFound = {};
   try {
     const access = await deps.registry.open(seed, signal);
     found.identity = await identityOf(access.client, signal);
-    // Behind the same address there may be another cluster by now.
+    // Another cluster may answer behind the same address.
     if (found.identity !== access.identity) await deps.registry.close(seed.metadata.name);
     refuseOther(seed, found.identity);
     await access.keepControlPlanePriority(signal);

@@ -18,12 +18,12 @@ import { httpProbe } from '../../shoot/pod.ts';
 import { ETCD_CLIENT_PORT } from '../../shoot/values.ts';
 import { ETCD_IMAGE } from '../../shoot/versions.ts';
 
-/** What a trial has shown. `Unknown`: it could not be tried, and why. */
+/** Result of a trial. `Unknown`: it could not run, with the reason. */
 export type TrialResult = { enforced: boolean } | { enforced: 'Unknown'; because: string };
 
-/** A seed of an older node may have to pull the image first. */
+/** Time to start, including an image pull. */
 const START_MS = 120_000;
-/** Networks take a second or two until a policy holds; one that takes longer than this is no protection. */
+/** Time for a policy to take effect; a slower network is no protection. */
 const HOLD_MS = 30_000;
 const LOOK_MS = 500;
 const SERVER = 'server';
@@ -32,15 +32,15 @@ const POLICY = 'nobody-calls-the-server';
 
 interface Trial {
   readonly client: KubeClient;
-  /** Of the garden that tries: two may share a seed. */
+  /** Identity of the garden: two may share a seed. */
   readonly gardenID: string;
   readonly signal: AbortSignal;
 }
 
 /**
- * Tries whether the network of a cluster enforces NetworkPolicies. One pod calls another each second, which its readiness shows. It must no
- * longer get through once a policy forbids it, and again when that is gone. Both are in a namespace of the trial's own, which is deleted.
- * Rejects only when aborted.
+ * Tests whether a network enforces NetworkPolicies: one pod calls another every second, shown by its readiness. Calls
+ * must fail once a policy forbids them, and succeed after its removal. Uses a namespace of its own, which is deleted.
+ * Rejects only on abort.
  */
 export async function tryNetworkPolicies(trial: Trial): Promise<TrialResult> {
   const { client, gardenID, signal } = trial;
@@ -49,7 +49,7 @@ export async function tryNetworkPolicies(trial: Trial): Promise<TrialResult> {
   try {
     const { items: nodes } = await client.list<Node>(NODES, { signal });
     if (!nodes.some((node) => conditionIsTrue(node, 'Ready'))) return unknown('the seed has no node that is Ready');
-    // Of one that was broken off.
+    // Leftovers of an interrupted trial.
     const { items: left } = await client.list<KubeObject>(NAMESPACES, { labelSelector: selectorOf(labels), signal });
     for (const { metadata } of left) await client.delete(NAMESPACES, metadata.name, undefined, { signal });
     const made = await client.create(namespaceOf(labels), { signal });
@@ -68,7 +68,7 @@ const unknown = (because: string): TrialResult => ({ enforced: 'Unknown', becaus
 async function inNamespace({ client, signal }: Trial, namespace: string): Promise<TrialResult> {
   const pod = (name: string) => client.get<Pod>(PODS, name, namespace, { signal });
   const isReady = async (name: string) => conditionIsTrue(await pod(name), 'Ready');
-  /** Whether it came to that in time. */
+  /** Whether the state was reached in time. */
   const within = async (ms: number, holds: () => Promise<boolean>): Promise<boolean> => {
     for (const deadline = performance.now() + ms; performance.now() < deadline; ) {
       if (await holds()) return true;
@@ -86,7 +86,7 @@ async function inNamespace({ client, signal }: Trial, namespace: string): Promis
   await client.create(forbidding(namespace), { signal });
   if (!(await within(HOLD_MS, async () => !(await isReady(CALLER))))) return { enforced: false };
   await client.delete(NETWORKPOLICIES, POLICY, namespace, { signal });
-  // Silence that has another cause is no proof.
+  // Silence for another reason proves nothing.
   if (await within(HOLD_MS, async () => (await isReady(CALLER)) && (await isReady(SERVER)))) return { enforced: true };
   return unknown(`pod ${namespace}/${CALLER} did not reach ${SERVER} again when nothing forbade it any more`);
 }
@@ -106,7 +106,7 @@ const namespaceOf = (labels: Record<string, string>): KubeObject => ({
   } as KubeObject['metadata'],
 });
 
-/** An etcd, since every seed has its image, or gets it for the first control plane. */
+/** Uses etcd's image, which every seed needs anyway. */
 const server = (namespace: string): KubeObject =>
   podOf(namespace, SERVER, [
     '--data-dir=/tmp/data',
@@ -116,7 +116,7 @@ const server = (namespace: string): KubeObject =>
     '--log-level=error',
   ]);
 
-/** Passes each connection on to the server: the kubelet's question gets an answer when the server can be reached from here. */
+/** Forwards connections to the server: kubelet's probe succeeds when the server is reachable from this pod. */
 const caller = (namespace: string, address: string): KubeObject =>
   podOf(namespace, CALLER, [
     'gateway',

@@ -5,19 +5,19 @@ import type { Log } from '../../kube/log.ts';
 import { conditionBefore, type Said, say } from '../conditions.ts';
 import { type TrialResult, tryNetworkPolicies } from './network-trial.ts';
 
-/** The first clusters of a new seed go before. */
+/** Delay of the first trial: the first clusters of a new seed come first. */
 const FIRST_MS = 30_000;
-/** A network is exchanged seldom, and a trial costs two pods. */
+/** Interval of trials: networks change rarely, and each costs two pods. */
 const RENEW_MS = 24 * 3600_000;
-/** One that could not be tried: the first times soon, since a machine that was busy is the usual reason. */
+/** Retry after an impossible trial, first soon, because a busy machine is the usual cause. */
 const AGAIN_MS = 3600_000;
 const SOON_MS = 60_000;
 const SOON_TIMES = 3;
 
-/** What is known of a seed's network, and when to look again. */
+/** State of a seed's network, and the next check. */
 export interface NetworkLook {
   readonly condition: Said<'Seed'>;
-  /** RFC 3339: when that was tried. */
+  /** RFC 3339: last trial. */
   readonly triedAt?: string;
   readonly requeueAfterMs: number;
 }
@@ -26,7 +26,7 @@ interface Options {
   readonly gardenID: string;
   readonly log: Log;
   readonly now: () => Date;
-  /** Is told of a seed about which there is news. */
+  /** Called with a seed after news. */
   readonly news: (seed: string) => void;
   readonly attempt?: typeof tryNetworkPolicies;
 }
@@ -34,12 +34,12 @@ interface Options {
 interface Seen {
   readonly since: number;
   isTrying: boolean;
-  /** How often in a row this operator could not try it. */
+  /** Consecutive impossible trials of this operator. */
   failures: number;
   news?: { readonly result: TrialResult; readonly at: string };
 }
 
-/** Whether networks of seeds enforce NetworkPolicies, found out by trying: a while after first contact, then once a day. */
+/** Tests whether seeds' networks enforce NetworkPolicies: a while after first contact, then daily. */
 export class NetworkTrials {
   readonly #options: Options;
   readonly #seen = new Map<string, Seen>();
@@ -48,7 +48,7 @@ export class NetworkTrials {
     this.#options = options;
   }
 
-  /** Says what is known, and begins a trial where one is due. It is not waited for. */
+  /** Returns the known state, and starts a due trial without awaiting it. */
   look(seed: Seed, client: KubeClient, signal: AbortSignal): NetworkLook {
     const now = +this.#options.now();
     const { name, uid } = seed.metadata;
@@ -80,14 +80,14 @@ export class NetworkTrials {
       log.info({ seed: name, ...result }, 'it was tried whether the network of a seed enforces NetworkPolicies');
       news(name);
     } catch {
-      // Aborted: the operator ends.
+      // Abort: the operator ends.
     } finally {
       seen.isTrying = false;
     }
   }
 }
 
-/** When to try, in ms. */
+/** Time of the next trial, ms. */
 function dueTime(
   triedAt: string | undefined,
   { status }: Pick<Said<'Seed'>, 'status'>,
@@ -105,7 +105,7 @@ const NOT_TRIED = say(
   'nobody has tried yet whether the network of the seed enforces NetworkPolicies; the operator does so half a minute after it first reaches a seed',
 );
 
-/** What a trial's result is called on the Seed. Pure. */
+/** Condition of a trial's result on the Seed. Pure. */
 function conditionOf(result: TrialResult): Said<'Seed'> {
   const type = NETWORK_POLICIES_ENFORCED;
   if (result.enforced === 'Unknown')

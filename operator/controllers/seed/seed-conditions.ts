@@ -5,25 +5,25 @@ import type { SeedAddresses } from '../../clusters/seed-addresses.ts';
 import { conditionBefore, type Said, say } from '../conditions.ts';
 import type { NetworkLook } from './network-trials.ts';
 
-/** What was found out of a seed when it was last asked. */
+/** Result of the last check of a seed. */
 export interface SeedFound {
-  /** Why not all was found out; absent: it answered. */
+  /** Failure of the check; absent: it answered. */
   failure?: unknown;
   /** UID of its namespace kube-system. */
   identity?: string;
-  /** Of its Kubernetes. */
+  /** Kubernetes version. */
   version?: string;
   unknownHost?: SeedAddresses['unknownHost'];
   network?: NetworkLook | undefined;
 }
 
 const ADDRESSES_KNOWN = 'AddressesKnown';
-/** How many shoots a condition names. */
+/** Most named shoots in a condition. */
 const NAMED = 5;
 
 /**
- * What the status says of a seed, its buckets apart. What was found out stays true while the seed does not answer. Pure.
- * @param hosted shoots that have anything in it, as `namespace/name`
+ * Conditions of a seed, without its bucket. Earlier results stay while it does not answer. Pure.
+ * @param hosted shoots with anything in it, as `namespace/name`
  * @param localMachines see SeedDependencies
  */
 export function seedConditions(
@@ -71,7 +71,7 @@ function allFieldsActedOn(seed: Seed): Said<'Seed'> | undefined {
   return say('AllFieldsActedOn', false, 'KeptOnly', `these fields are stored without effect: ${unacted.join(', ')}`);
 }
 
-/** Said where NetworkPolicies cannot name the host that a Seed's kubeconfig leads to. Pure. */
+/** Condition when NetworkPolicies cannot name the host of a Seed's kubeconfig. Pure. */
 function addressesKnown(
   unknown: SeedAddresses['unknownHost'],
   { blockCIDRs }: Seed['spec']['networks'],

@@ -2,7 +2,7 @@ import { kubeconfigSecretName } from '../../api/names.ts';
 import { type Seed, seedKubeconfigRef } from '../../api/seed.ts';
 import type { HoldsOf } from '../../clusters/deletion-gate.ts';
 
-/** `namespace/name` of the cluster whose kubeconfig Secret a Seed names, whether or not there is such a cluster; undefined: it names none. */
+/** `namespace/name` of the cluster whose kubeconfig Secret a Seed uses, existing or not; undefined: none. */
 export function clusterOfSeed(seed: Seed): string | undefined {
   const ref = seedKubeconfigRef(seed);
   const suffix = kubeconfigSecretName('');
@@ -10,7 +10,7 @@ export function clusterOfSeed(seed: Seed): string | undefined {
   return `${ref.namespace}/${ref.name.slice(0, -suffix.length)}`;
 }
 
-/** Seeds hold the cluster that they are in: with it all control planes that they host would go. */
+/** Holds of seeds on their cluster, which hosts control planes. */
 export const seedHolds =
   (seeds: { list(): Seed[] }): HoldsOf =>
   (namespace, name) =>

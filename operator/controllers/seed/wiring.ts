@@ -8,18 +8,18 @@ import { reconcileSeed, type SeedDependencies } from './controller.ts';
 import { NetworkTrials } from './network-trials.ts';
 import { clusterOfSeed, seedHolds } from './seed-holds.ts';
 
-/** The controller of seeds, wired. */
+/** The wired controller of seeds. */
 interface Seeds extends Part {
-  /** Seeds hold the clusters that they are in. */
+  /** Holds of seeds on clusters. */
   readonly holds: HoldsOf;
 }
 
-/** As long as a seed that does not answer may wait after failures: shoots wait for it. */
+/** Longest back-off of an unreachable seed: shoots wait for it. */
 const RETRY_MS = 15_000;
-/** Many shoots of a seed come and go together: that it is held, or no longer, is looked at once for all of them. */
+/** Delay that groups checks of a seed's use by many shoots. */
 const USERS_MS = 100;
 
-/** Makes the controller of Seeds: it says whether a seed can host shoots, and holds one that does. */
+/** Creates the controller of Seeds: reports whether a seed can host shoots, and holds used ones. */
 export function wireSeeds(core: Core, others: Pick<SeedDependencies, 'seedBuckets'>): Seeds {
   const { queues, shoots, seeds } = core;
   const queue = core.queue('seed', { maxDelayMs: RETRY_MS });
@@ -30,11 +30,11 @@ export function wireSeeds(core: Core, others: Pick<SeedDependencies, 'seedBucket
     const seed = event.object;
     queue.add(keyOf(seed));
     if (onlyFinalizersChanged(event)) return;
-    // Whether it may be deleted is asked anew.
+    // Requeue: the deletion gate may have changed.
     const host = clusterOfSeed(seed);
     if (host) for (const asked of [queues.clusters, queues.shoots]) asked.add(host);
   });
-  /** Of a seed that is held already and stays, who uses it is no news: each look asks the seed twice. */
+  /** Users of a held seed that stays do not matter: each check costs two requests to the seed. */
   const used = (name: string, comes: boolean) => {
     const seed = seeds.get(name);
     if (seed && (seed.metadata.deletionTimestamp || (comes && !isHeld(seed)))) queue.addAfter(name, USERS_MS);
