@@ -5,13 +5,13 @@ import { actionOf } from './actions.ts';
 import { follow } from './follow.ts';
 import { WORKER_CLUSTER } from './kinds.ts';
 
-/** The operator says within a few ms what it refuses. Where it is busy or stopped, nobody is kept waiting. */
+/** The operator refuses a spec within milliseconds. A busy or stopped operator must not keep the person waiting. */
 const PATIENCE_MS = 1000;
 
 /**
- * Why the operator refuses the spec of a WorkerCluster as it is now; undefined where it accepts the spec, or has not said so in time.
- * A change that is stored is not yet one that is carried out.
- * @param patienceMs how long it is waited for
+ * Reason why the operator refuses the current spec of a WorkerCluster. Undefined: the operator accepts the spec, or has not answered in time.
+ * The API server stores a spec before the operator judges it.
+ * @param patienceMs how long to wait for the answer
  */
 export async function refusalOf(
   client: KubeClient,
@@ -32,7 +32,7 @@ export async function refusalOf(
       if (hasJudged(object)) done.abort();
     },
     over,
-    // Who may write it may not be one who may watch it.
+    // A person who may write the cluster may lack the right to watch it.
   ).catch(() => {});
   signal.throwIfAborted();
   return refusal;
@@ -40,7 +40,7 @@ export async function refusalOf(
 
 const hasJudged = ({ metadata, status }: WorkerCluster): boolean => status?.observedGeneration === metadata.generation;
 
-/** The condition's message and what to do, of the spec as it is and no earlier one. */
+/** Message and action of the condition, if the condition is about the current generation. */
 function refusalIn(cluster: WorkerCluster): string | undefined {
   const said = findCondition(cluster.status?.conditions, 'SpecAccepted');
   if (!hasJudged(cluster) || said?.status !== 'False') return undefined;

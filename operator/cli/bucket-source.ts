@@ -17,13 +17,13 @@ import {
   WORKLOADIDENTITIES,
 } from '../kube/resources.ts';
 
-/** What leads to the buckets of seeds, with the rights of the person at the terminal. */
+/** Access to the backup buckets of seeds, with the rights of the person at the terminal. */
 export async function bucketSource(
   client: KubeClient,
   env: Record<string, string | undefined>,
   signal: AbortSignal,
 ): Promise<BucketSource> {
-  // Buckets take no programs: nothing of the engine is ever asked for.
+  // Buckets need no Pulumi program, so nothing calls the engine.
   const providers = openProviders({ engine: () => Promise.reject(new Error('no engine')), home: '', log: silent });
   const tokens = new IdentityTokens(client, () => new Date());
   const source: CredentialsSource = {
@@ -37,7 +37,7 @@ export async function bucketSource(
     gardenID: metadata.uid ?? '',
     directory: dataDirectory(env),
     profiles: async () => (await client.list<CloudProfile>(CLOUDPROFILES, { signal })).items,
-    // An operator that simulates clouds does so where there are no credentials; any other has no bucket there.
+    // Without credentials only an operator that simulates clouds has a bucket.
     provider: (profile, withAccount) => providerFor(profile, providers, { simulate: !withAccount, withAccount }),
     binding: (namespace, name) =>
       client.getOrUndefined<CredentialsBinding>(CREDENTIALSBINDINGS, name, namespace, { signal }),

@@ -8,10 +8,10 @@ import { CliError } from './errors.ts';
 import { WORKER_CLUSTER } from './kinds.ts';
 
 /**
- * Changes fields of a WorkerCluster's spec, and hears whether the operator refuses them.
- * @param change from the cluster as it is, to a JSON merge patch of the spec that is written
- * @param subresource `scale`: the spec is that of the scale subresource. Absent: that of the cluster
- * @returns the cluster as it was before
+ * Changes fields of a WorkerCluster's spec and waits for the operator to accept them.
+ * @param change computes the JSON merge patch of the spec from the current cluster
+ * @param subresource `scale`: patches the scale subresource. Absent: patches the cluster
+ * @returns the cluster before the change
  * Throws CliError: not found (3), attached or refused (1).
  */
 export async function changeSpec(

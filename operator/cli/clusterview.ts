@@ -11,7 +11,7 @@ import { accruedText, hourlyText } from './render/cost.ts';
 import type { Cell } from './render/table.ts';
 import { cell, type Tone } from './render/text.ts';
 
-/** The status fields that every kind has, as far as a line about an object needs them. */
+/** Status fields that all kinds have, as far as the CLI shows them. */
 interface CommonStatus {
   observedGeneration?: number;
   conditions?: Condition[];
@@ -23,7 +23,7 @@ interface CommonStatus {
 
 const statusOf = (object: KubeObject): CommonStatus => (object.status ?? {}) as CommonStatus;
 
-/** The condition of a type, if the object has it. */
+/** Condition of this type; undefined if the object lacks it. */
 export function conditionOf(object: KubeObject, type: string): Condition | undefined {
   return statusOf(object).conditions?.find((condition) => condition.type === type);
 }
@@ -33,24 +33,24 @@ export function readiness(object: KubeObject): Condition['status'] {
   return conditionOf(object, 'Ready')?.status ?? 'Unknown';
 }
 
-/** Whether the status was written of the spec as it is now. */
+/** Whether the status was written for the current spec. */
 function isCurrent(object: KubeObject): boolean {
   const seen = statusOf(object).observedGeneration;
   return seen === undefined || seen >= (object.metadata.generation ?? 0);
 }
 
-/** Whether the object is Ready as its spec is now: a Ready from before the last change does not count. */
+/** Whether the object is Ready for its current spec. A Ready condition of an earlier generation does not count. */
 export const isReady = (object: KubeObject): boolean =>
   object.metadata.deletionTimestamp === undefined && readiness(object) === 'True' && isCurrent(object);
 
-/** Whether it sleeps, as it is asked to now: that it is not Ready is then no fault. */
+/** Whether the cluster hibernates as its spec asks. Ready is False then, and that is no fault. */
 export const isAsleep = (object: KubeObject): boolean =>
   conditionOf(object, 'Ready')?.reason === HIBERNATED &&
-  // Ready of a cluster that wakes keeps its reason until its Shoot gives another.
+  // Ready of a waking cluster keeps its reason until the Shoot reports another.
   conditionOf(object, HIBERNATED)?.status === 'True' &&
   isCurrent(object);
 
-/** Why the operator gave up on the object, or refuses what it asks for, until a person changes something; or undefined. */
+/** Reason why the operator waits for a person to change the object. Undefined: it does not. */
 export function failureOf(object: KubeObject): string | undefined {
   const { lastOperation, lastErrors } = statusOf(object);
   if (!isCurrent(object)) return undefined;
@@ -60,16 +60,16 @@ export function failureOf(object: KubeObject): string | undefined {
   return cell(lastErrors?.map((error) => error.description).join('; ') || lastOperation.description || 'it failed');
 }
 
-/** Whether its nodes are only pretended. */
+/** Whether the nodes of the cluster are simulated. */
 export function isSimulated(object: KubeObject): boolean {
   return statusOf(object).simulated === true || conditionOf(object, 'Simulated')?.status === 'True';
 }
 
-/** Whether there is not even a control plane: nothing answers behind its kubeconfig. */
+/** Whether the cluster has no control plane: nothing answers at the address in its kubeconfig. */
 export const lacksControlPlane = (object: KubeObject): boolean =>
   conditionOf(object, NO_CONTROL_PLANE)?.status === 'True';
 
-/** The warning that stands above everything about a simulated cluster. */
+/** Warning shown above everything else about a simulated cluster. */
 export function simulatedWarning(cluster: WorkerCluster): string {
   const nodes = cluster.status?.nodes?.desired ?? cluster.spec.dataPlaneNodes;
   const what = nodes === undefined ? 'its nodes' : `its ${count(nodes, 'node')}`;
@@ -79,7 +79,7 @@ export function simulatedWarning(cluster: WorkerCluster): string {
   return detail === '' ? `${base}.` : `${base}; ${detail}`;
 }
 
-/** The option that a command about an object of this namespace needs. */
+/** The `-n` option that a printed command needs for an object of this namespace. */
 export const inNamespace = (namespace = 'default'): string => (namespace === 'default' ? '' : ` -n ${namespace}`);
 
 export const count = (amount: number, noun: string): string => `${amount} ${noun}${amount === 1 ? '' : 's'}`;
@@ -93,7 +93,7 @@ const DOING: Record<LastOperation['type'], string> = {
   Migrate: 'Migrating',
 };
 
-/** One or two words for the STATUS column, and how they are meant. */
+/** Text and tone of the STATUS column: one or two words. */
 export function summary(object: KubeObject): { text: string; tone: Tone } {
   const { lastOperation, lastErrors, phase } = statusOf(object);
   const deleting = object.metadata.deletionTimestamp !== undefined;
@@ -113,7 +113,7 @@ export function summary(object: KubeObject): { text: string; tone: Tone } {
   return { text: cell(ready.reason) || 'NotReady', tone: ready.status === 'False' ? 'bad' : 'busy' };
 }
 
-/** What is going on right now, as one line for people. */
+/** What happens to the object now, in one line. */
 export function activity(object: KubeObject): string {
   const { lastOperation, lastErrors } = statusOf(object);
   if (lastOperation?.state === 'Error' || lastOperation?.state === 'Failed') {
@@ -127,7 +127,7 @@ export function activity(object: KubeObject): string {
 
 const READY_TONE: Record<Condition['status'], Tone> = { True: 'good', False: 'bad', Unknown: 'busy' };
 
-/** The cell of a READY column. */
+/** Cell of a READY column. */
 function readyCell(status: Condition['status']): Cell {
   return { text: status, tone: READY_TONE[status] };
 }
@@ -137,7 +137,7 @@ interface Columns {
   row: (object: KubeObject, now: number) => (Cell | string)[];
 }
 
-/** The table of a kind. `wide` has all the columns; the namespace is the caller's to put in front. */
+/** Columns of a kind's table, without the namespace. `wide`: all columns. */
 export function columnsOf(kind: string, wide: boolean): Columns {
   const columns = TABLES[kind] ?? GENERIC;
   const shown = columns.filter((column) => wide || !column.wide);
@@ -153,7 +153,7 @@ interface Column {
   value: (object: KubeObject, now: number) => Cell | string;
 }
 
-/** A column over objects of one kind; the table's key says which kind that is. */
+/** Column over objects of one kind. The key of the table guarantees that kind. */
 function column<T extends KubeObject>(
   title: string,
   value: (object: T, now: number) => Cell | string | undefined,
@@ -175,7 +175,7 @@ const MESSAGE = column('MESSAGE', (object) => (isReady(object) ? '' : activity(o
 const ratio = (ready: number | undefined, desired: number | undefined): string | undefined =>
   desired === undefined ? undefined : `${ready ?? 0}/${desired}`;
 
-/** Used and allowed of one metric; empty where it is not limited. */
+/** Column with used and allowed amount of one metric; empty if the metric is not limited. */
 function limit(title: string, metric: Metric): Column {
   return column<Quota>(title, ({ spec, status }) => {
     const allowed = spec.metrics[metric];
@@ -184,7 +184,7 @@ function limit(title: string, metric: Metric): Column {
   });
 }
 
-/** The first thing that is not as it should be. */
+/** The first problem of the object. */
 const shownProblem = (object: KubeObject): string =>
   cell(statusOf(object).conditions?.find((condition) => condition.status === 'False')?.message);
 

@@ -3,13 +3,13 @@ import type { Context } from './context.ts';
 export interface OptionSpec {
   name: string;
   short?: string;
-  /** What the value is called in help; an option without it is a switch. */
+  /** Name of the value in help. An option without it is a switch. */
   value?: string;
   type?: 'integer' | 'duration';
   choices?: readonly string[];
   repeatable?: boolean;
   hidden?: boolean;
-  /** What a word too many on the command line is taken to be a value of, for the hint. */
+  /** If the command line has one word too many, the hint proposes this option for it. */
   isForExtraWord?: boolean;
   summary: string;
 }
@@ -18,7 +18,7 @@ interface PositionalSpec {
   name: string;
   required?: boolean;
   repeatable?: boolean;
-  /** What completion offers in this place. */
+  /** What shell completion offers for this argument. */
   complete?: 'kind' | 'name' | 'command' | readonly string[];
 }
 
@@ -31,17 +31,17 @@ export interface CommandSpec {
   options: readonly OptionSpec[];
   examples?: readonly string[];
   hidden?: boolean;
-  /** It sees to Ctrl-C and --timeout itself, because it has something to put away or to report first. */
+  /** The command handles Ctrl-C and --timeout itself, because it must clean up or report first. */
   endsItself?: boolean;
   load: () => Promise<CommandModule>;
 }
 
 export interface CommandModule {
-  /** Does the work; a number is the exit code, nothing is 0. */
+  /** Runs the command. Resolves with the exit code; undefined means 0. */
   run(context: Context): Promise<number | undefined>;
 }
 
-/** All that can stand on a command line. */
+/** All commands and options. */
 export interface CommandTable {
   /** In the order that help shows them. */
   readonly commands: readonly CommandSpec[];

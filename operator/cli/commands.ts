@@ -26,7 +26,7 @@ const SEED_KUBECONFIG: OptionSpec = {
   value: 'FILE',
   summary: "use this Kubernetes (kind, k3d, a cloud's) as the seed instead of a local one",
 };
-/** Of the garden's mirror of images. They hold until they are given again. */
+/** Options of the garden's image mirror. The garden keeps their values until somebody sets them again. */
 const REGISTRIES: readonly OptionSpec[] = [
   {
     name: 'registry',
@@ -42,7 +42,7 @@ const REGISTRIES: readonly OptionSpec[] = [
   },
   { name: 'image-cache', value: 'SIZE', summary: 'the largest size of the cache of pulled images (default: 10Gi)' },
 ];
-/** It holds until it is given again. */
+/** Options about the way out of pods. The garden keeps their values until somebody sets them again. */
 const EGRESS: readonly OptionSpec[] = [
   { name: 'no-egress', summary: 'pods reach nothing outside the garden, until --egress says otherwise' },
   {
@@ -69,7 +69,7 @@ const FILES: OptionSpec = {
   summary: 'a file, a folder, or - for standard input; may be given more than once',
 };
 
-/** `hibernate` and `wake`: the same with another wish. */
+/** Commands `hibernate` and `wake`, which set the same field. */
 const sleepCommand = (name: string, summary: string, asleep: boolean): CommandSpec => ({
   name,
   summary,
@@ -82,7 +82,7 @@ const sleepCommand = (name: string, summary: string, asleep: boolean): CommandSp
   }),
 });
 
-/** Every command, in the order that help shows them. The code of a command is loaded when it runs. */
+/** All commands in the order of help. The module of a command is loaded when the command runs. */
 export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'start',
@@ -491,5 +491,5 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
 ];
 
-/** What coppice understands. Commands that tell of others are given it. */
+/** The command table, for commands that describe others: help, completion, reference. */
 export const COMMAND_TABLE: CommandTable = { commands: COMMANDS, globals: GLOBAL_OPTIONS };

@@ -7,7 +7,7 @@ type Wanted =
   | { what: 'namespaces' }
   | { what: 'files' };
 
-/** What can stand where the last word is being typed. `words` are those after the program's name. */
+/** Completions for the word that is being typed. `words`: the words after the program's name. */
 export function completionsFor(
   words: readonly string[],
   commands: readonly CommandSpec[],
@@ -37,7 +37,7 @@ export function completionsFor(
     return { what: 'names', kind: kind ?? WORKER_CLUSTER, words: [] };
   }
   const kinds = CLI_KINDS.map(({ resource }) => resource.plural);
-  // `describe NAME` means a cluster: both a kind and a name can stand first.
+  // `describe NAME` defaults to WorkerClusters: its first argument is a kind or a name.
   if (command.name === 'describe') return { what: 'names', kind: WORKER_CLUSTER, words: kinds };
   return { what: 'words', words: current === '' ? [...kinds, 'all'] : [...kindWords(), 'all'] };
 }

@@ -10,22 +10,22 @@ import { readOptional } from './kubeconfig/file.ts';
 
 export interface Connection {
   client: KubeClient;
-  /** From -n, else from the context, else `default`. */
+  /** Namespace by -n, else that of the context, else `default`. */
   namespace: string;
-  /** Which kubeconfig was taken, for messages. */
+  /** Which kubeconfig is used, for messages. */
   source: string;
-  /** Its files. */
+  /** Paths of the kubeconfig files. */
   files: readonly string[];
-  /** Name of the context that was taken, named by the person or not. */
+  /** Name of the context, also when it is the current one. */
   context: string | undefined;
-  /** Who vouches for the API server, as the kubeconfig says: another garden at the same address is another one. */
+  /** Certificate authority in the kubeconfig: distinguishes gardens at the same address. */
   authority: string;
 }
 
-/** Source of a connection to the garden of this machine. */
+/** `source` of a connection to the garden of this machine. */
 export const EMBEDDED_GARDEN = 'the embedded garden';
 
-/** A kubeconfig that is there. */
+/** A kubeconfig file that exists. */
 interface FoundFile {
   readonly file: string;
   readonly text: string;
@@ -34,11 +34,11 @@ interface FoundFile {
 interface Source {
   files: string[];
   what: string;
-  /** The person named it, so it must exist. */
+  /** Whether the person named the file: then a missing file is an error. */
   named: boolean;
 }
 
-/** Where to look for a kubeconfig, best first. */
+/** Places of kubeconfigs, in order of precedence. */
 export function kubeconfigSources(flag: string | undefined, env: Record<string, string | undefined>): Source[] {
   if (flag !== undefined) return [{ files: [flag], what: flag, named: true }];
   if (env.COPPICE_KUBECONFIG) {
@@ -50,7 +50,7 @@ export function kubeconfigSources(flag: string | undefined, env: Record<string, 
   ];
 }
 
-/** A client for the API server that the options and the environment mean. Connects to nothing yet. */
+/** Client for the API server chosen by options and environment. Opens no connection yet. */
 export async function connect({ options, env }: Pick<Context, 'options' | 'env'>): Promise<Connection> {
   const [named, namespace] = [options.text('context'), options.text('namespace')];
   for (const source of kubeconfigSources(options.text('kubeconfig'), env)) {
@@ -75,7 +75,7 @@ export async function connect({ options, env }: Pick<Context, 'options' | 'env'>
   });
 }
 
-/** Whether the person has chosen the current context since the garden was deleted: by switching to it, or by naming it now. */
+/** Whether the person has chosen the current context since the garden was deleted: by switching to it, or by --context. */
 async function isChosenSince(
   { currentContext }: DeletedGarden,
   found: FoundFile[],
@@ -95,7 +95,7 @@ function wasDeleted({ currentContext }: DeletedGarden): CliError {
   });
 }
 
-/** Those of the files that there are. */
+/** Reads the files that exist. */
 export async function foundFiles(files: readonly string[]): Promise<FoundFile[]> {
   const found: FoundFile[] = [];
   for (const file of files) {
@@ -105,13 +105,13 @@ export async function foundFiles(files: readonly string[]): Promise<FoundFile[]>
   return found;
 }
 
-/** The files as the one kubeconfig that they are together. Throws CliError where one cannot be parsed. */
+/** Merges the files into one kubeconfig. Throws CliError if a file cannot be parsed. */
 export async function combined(found: FoundFile[]): Promise<KubeconfigDocument> {
   const { parseKubeconfig } = await import('./kubeconfig/config.ts');
   return combineKubeconfigs(found.map(({ file, text }) => ({ file, document: parseKubeconfig(text, file) })));
 }
 
-/** A client for the embedded garden itself, whatever kubeconfig other commands would take. */
+/** Client for the embedded garden, whichever kubeconfig other commands would use. */
 export async function connectGarden({ options, env }: Pick<Context, 'options' | 'env'>): Promise<Connection> {
   const file = gardenKubeconfigFile(env);
   const text = await readOptional(file);
@@ -133,7 +133,7 @@ async function open(
   const { KubeClient } = await import('../kube/client.ts');
   try {
     const client = KubeClient.fromOwnKubeconfig(writeKubeconfig(document), { context }, { userAgent: 'coppice-cli' });
-    // A garden on this machine has its clusters here, too, for all that this process connects to and all programs that it starts.
+    // The clusters of a local garden are on this machine too: this process and its children bypass the proxy for them.
     if (isLoopback(hostOf(new URL(client.server)))) Object.assign(process.env, directToGardens(process.env));
     return {
       client,
@@ -162,7 +162,7 @@ async function contextMissing(where: string, { contexts }: KubeconfigDocument, f
   });
 }
 
-/** How many names a message lists. */
+/** Most names listed in a message. */
 const MOST_NAMED = 12;
 
 function authorityOf({ clusters, contexts, ...document }: KubeconfigDocument, context?: string): string {

@@ -1,6 +1,6 @@
 import type { Terminal } from './terminal.ts';
 
-/** What a command is given to work with. */
+/** What a running command gets. */
 export interface Context {
   options: Options;
   positionals: readonly string[];
@@ -8,7 +8,7 @@ export interface Context {
   env: Record<string, string | undefined>;
   /** Aborted by the first Ctrl-C. */
   signal: AbortSignal;
-  /** How the person calls us: `coppice` or `kubectl coppice`. */
+  /** How the person calls the program: `coppice` or `kubectl coppice`. */
   program: string;
 }
 

@@ -2,13 +2,13 @@ import { EXIT, EXITS, type ExitCode } from '../api/exits.ts';
 
 export { EXIT, type ExitCode } from '../api/exits.ts';
 
-/** Each exit code in a few words; `coppice help` prints this table. */
+/** Meaning of each exit code, as `coppice help` prints it. */
 export const EXIT_MEANINGS: readonly (readonly [ExitCode, string])[] = Object.values(EXIT).map((code) => [
   code,
   EXITS[code].see,
 ]);
 
-/** An error meant for the person at the terminal: what happened and to what; `advice` says what to do about it. */
+/** An error for the person at the terminal: what happened to which object. `advice` says what to do. */
 export class CliError extends Error {
   readonly exitCode: ExitCode;
   readonly advice: string | undefined;
@@ -21,7 +21,7 @@ export class CliError extends Error {
   }
 }
 
-/** The command line itself is wrong (exit code 2). */
+/** The command line is wrong (exit code 2). */
 export class UsageError extends CliError {
   constructor(message: string, advice?: string) {
     super(message, { exitCode: EXIT.usage, ...(advice === undefined ? {} : { advice }) });
@@ -29,7 +29,7 @@ export class UsageError extends CliError {
   }
 }
 
-/** The person pressed Ctrl-C, or the process was asked to end (exit code 130). */
+/** The person pressed Ctrl-C, or the process got SIGTERM (exit code 130). */
 export class InterruptedError extends CliError {
   constructor(message = 'interrupted') {
     super(message, { exitCode: EXIT.interrupted });
@@ -42,7 +42,7 @@ export interface Explained {
   exitCode: ExitCode;
 }
 
-// Errors of other rooms are known by shape, not by class, so that explaining one never loads the module it came from.
+// Recognize errors of other rooms by shape, not by class: explaining an error must not load the module that threw it.
 interface ForeignError {
   name?: string;
   message?: string;
@@ -67,17 +67,17 @@ const UNREACHABLE_CODES = new Set([
   'UND_ERR_SOCKET',
 ]);
 
-/** What Kubernetes says around a reason, and what says nothing to a person. */
+/** Phrases of Kubernetes around the reason that tell a person nothing. */
 const WRAPPING: readonly (readonly [RegExp, string])[] = [
   [/failed to create typed patch object \([^)]*\): (errors: )?/, ''],
   [/, <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; [^,\]]*/, ''],
-  // The command line, or the line of a manifest, names the object already.
+  // The command line or the manifest's line already names the object.
   [/^[A-Z]\w+\.[a-z.-]+ "[^"]*" is invalid: /, ''],
-  // How Go prints a value that has another type than the field: the value is what the person wrote.
+  // Go's notation for a value of the wrong type: keep the value that the person wrote.
   [/&value\.value\w*\{Value:(.*?)\}(?=[ ,\]]|$)/g, '$1'],
 ];
 
-/** Codes of a certificate that the authority in a kubeconfig did not sign. */
+/** Codes of a server certificate that the authority in the kubeconfig did not sign. */
 const FOREIGN_CERTIFICATE = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
@@ -97,9 +97,9 @@ function causes(error: ForeignError): ForeignError[] {
 }
 
 /**
- * The one line and the exit code for any thrown value. Never a stack trace.
- * @param isChosen whether it came of the API server that the person chose: another one is not theirs to start or to choose
- * @param kubectl words that lead kubectl to that API server
+ * One line and the exit code for any thrown value. Never a stack trace.
+ * @param isChosen whether the person named the API server. If so, advice to start or choose another is left out
+ * @param kubectl `kubectl` with the options that select this API server
  */
 export function explain(thrown: unknown, isChosen = true, kubectl = 'kubectl'): Explained {
   if (thrown === null || typeof thrown !== 'object') return { message: oneLine(String(thrown)), exitCode: EXIT.failed };
@@ -145,7 +145,7 @@ export function explain(thrown: unknown, isChosen = true, kubectl = 'kubectl'): 
   return { message: withAdvice(said, error.advice), exitCode: EXIT.failed };
 }
 
-// The request line and the status are for logs; what the server says names the object and the reason already.
+// The request line and the status code are for logs. The server's message already names object and reason.
 function serverText(error: ForeignError): string {
   const text = oneLine(error.message ?? '');
   if (typeof error.request !== 'string' || !text.startsWith(`${error.request}: `)) return text;
@@ -156,12 +156,12 @@ function serverText(error: ForeignError): string {
 function adviceFor(text: string, kubectl: string): string | undefined {
   if (/field not declared in schema|unknown field/.test(text)) {
     const [, kind = 'KIND'] = /Kind=(\w+)\)/.exec(text) ?? [];
-    // One of several errors: what stands before it is another's.
+    // The message may have several errors: the path must be that of this one.
     const [, parent = 'spec'] = /(?:^|[\s,[])\.(\S+)\.\w+: field not/.exec(text) ?? [];
     const path = [kind.toLowerCase(), parent.replace(/\[.*?\]/g, '')].join('.');
     return `find the right name with "${kubectl} explain ${path}"`;
   }
-  // Nobody else has this name, and only a binding that was deleted takes its rights (operator/garden/control-plane/administrators.ts).
+  // Only the garden's administrator has this name, and only a deleted binding takes its rights: operator/garden/control-plane/administrators.ts.
   if (text.includes('User "coppice:admin" cannot'))
     return 'if nobody took these rights away on purpose, "coppice up" gives them to the administrators of this garden again';
   const [, namespace] = /^namespaces "([^"]+)" not found$/.exec(text) ?? [];
@@ -172,13 +172,13 @@ function adviceFor(text: string, kubectl: string): string | undefined {
 
 function withAdvice(message: string, advice: unknown): string {
   if (typeof advice !== 'string' || advice === '' || message.includes(advice)) return message;
-  // Advice of conditions is a sentence of its own.
+  // Advice of conditions is a sentence; other advice follows a semicolon.
   const joint = /^[A-Z][a-z]/.test(advice) ? '. ' : '; ';
   return `${message.replace(/[.;]$/, '')}${joint}${oneLine(advice)}`;
 }
 
-/** Text on one line: runs of white space and control characters become one space. */
+/** Text on one line: white space and control characters become one space. */
 export function oneLine(text: string): string {
-  // A message from a server must not steer the terminal.
+  // A server's message must not control the terminal.
   return text.replace(/[\s\p{Cc}]+/gu, ' ').trim();
 }

@@ -2,12 +2,12 @@ import type { Schema } from '../api/crd.ts';
 import { undeclaredPaths } from '../kube/requests/undeclared-fields.ts';
 import { nearest } from './suggest.ts';
 
-/** So many fields are listed where none is near. */
+/** Most fields listed when no field is similar. */
 const MOST_LISTED = 12;
 
 /**
- * Fields that were meant where an API server says that some are not declared: `did you mean "controlPlaneNodes"?`. Where none is near,
- * those that there are, if they are few. Undefined where nothing is to be said. Loads the schemas of our kinds.
+ * Suggestion for fields that the API server calls undeclared: `did you mean "controlPlaneNodes"?`. If no field is similar, lists the
+ * declared fields, unless they are many. Undefined: no suggestion. Loads the schemas of our kinds.
  */
 export async function suggestFields(kind: string, message: string): Promise<string | undefined> {
   const { crds } = await import('../api/crd.ts');
@@ -31,7 +31,7 @@ interface CrdSpec {
   versions: { schema: { openAPIV3Schema: Schema } }[];
 }
 
-/** The schema below `spec.pools[name="a"]`; undefined where there is none. */
+/** Schema at a path such as `spec.pools[name="a"]`; undefined if the path does not exist. */
 function schemaAt(schema: Schema, path: string): Schema | undefined {
   const fields = path
     .replace(/\[.*?\]/g, '')

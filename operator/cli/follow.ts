@@ -6,9 +6,9 @@ import { reflect } from '../kube/reflector.ts';
 import type { Resource } from '../kube/resources.ts';
 
 export interface Seen<T extends KubeObject> {
-  /** Undefined: there is no such object now. */
+  /** undefined: the object does not exist now. */
   object: T | undefined;
-  /** Why nothing can be seen at the moment; `object` is then the last that was. */
+  /** Why the API server cannot be read now. `object` is then the last that was read. */
   trouble?: string;
 }
 

@@ -5,17 +5,17 @@ import { showProgress } from './gardenview.ts';
 import { quote } from './invocation.ts';
 import { formatAge } from './render/age.ts';
 
-/** Commands for what comes next, as the person who called this one would type them. */
+/** Follow-up commands, as the person would type them. */
 interface NextCommands {
-  /** Goes on with the garden that was stopped. */
+  /** Starts the stopped garden again. */
   again: string;
-  /** How coppice is called. */
+  /** How the person calls coppice. */
   coppice: string;
 }
 
 /**
- * Stops the garden's processes, and says last what is kept, and the ways on. A garden that runs in the background, or that ends with
- * another command, is left running.
+ * Stops the processes of the garden, then prints what is kept and the follow-up commands. A garden that runs in the background, or that
+ * belongs to another command, keeps running.
  */
 async function stopGarden(garden: Garden, { terminal }: Context, { again, coppice }: NextCommands): Promise<void> {
   if (!(await garden.isHeldHere())) return terminal.note(`The garden keeps running; "${coppice} stop" stops it.`);
@@ -27,7 +27,7 @@ async function stopGarden(garden: Garden, { terminal }: Context, { again, coppic
   );
 }
 
-/** Says what Ctrl-C does from now on. */
+/** Prints what Ctrl-C does from now on. */
 async function tellCtrlC(garden: Garden, { terminal }: Context, { coppice }: NextCommands): Promise<void> {
   if (await garden.isHeldHere()) terminal.note('Press Ctrl-C to stop the garden and keep its state.');
   else
@@ -37,7 +37,7 @@ async function tellCtrlC(garden: Garden, { terminal }: Context, { coppice }: Nex
 }
 
 /**
- * Stays until the person presses Ctrl-C, which stops the garden, or until somebody else has ended it. Both are a good end.
+ * Waits until the person presses Ctrl-C, which stops the garden, or until another command ends the garden. Both are success.
  * Throws CliError when the garden's daemon was killed or has failed.
  */
 export async function stayWithGarden(garden: Garden, context: Context, next: NextCommands): Promise<void> {
@@ -56,8 +56,8 @@ export async function stayWithGarden(garden: Garden, context: Context, next: Nex
 }
 
 /**
- * Brings the garden up, then does `work`; resolves to EXIT.ok. Ctrl-C on the way stops the garden, unless it is to be left running, and
- * resolves to EXIT.interrupted. Throws CliError (exit code 4) when the garden is not up within --timeout.
+ * Starts the garden, then runs `work`; resolves with EXIT.ok. Ctrl-C stops the garden, except one that is to keep running, and
+ * resolves with EXIT.interrupted. Throws CliError (exit code 4) when the garden is not up within --timeout.
  */
 export async function withGarden(
   garden: Garden,

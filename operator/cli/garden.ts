@@ -11,41 +11,41 @@ import { CliError, EXIT, UsageError } from './errors.ts';
 
 type Env = Record<string, string | undefined>;
 
-/** The kubeconfig of the embedded garden's administrator; known without loading the garden, which takes long. */
+/** Kubeconfig of the embedded garden's administrator. Does not load the garden's modules, which is slow. */
 export function gardenKubeconfigFile(env: Env): string {
   return gardenDirectory(env).kubeconfigFile('admin');
 }
 
 const deletedMark = (env: Env): string => join(coppiceHome(env), 'garden-deleted');
 
-/** What is remembered of a garden that a person deleted here. */
+/** Mark that a person deleted the garden of this machine. */
 export interface DeletedGarden {
-  /** Current context of the person's kubeconfig at that time, empty where it had none. Absent: not written down. */
+  /** Current context of the person's kubeconfig at that time; empty if there was none. Absent: not recorded. */
   readonly currentContext?: string;
 }
 
 /**
- * Remembers that a person had a garden here and deleted it. Commands that name no API server then mean no other cluster, until the
- * person has chosen one.
+ * Records that the garden of this machine was deleted. Commands without an API server then refuse, instead of using another cluster,
+ * until the person chooses one.
  */
 export async function markDeleted(env: Env, currentContext: string): Promise<void> {
   const deleted: DeletedGarden = { currentContext };
   await writeAtomic(deletedMark(env), JSON.stringify(deleted));
 }
 
-/** The garden that was deleted here and not made again; undefined: there is one, or there was none, or the person has chosen since. */
+/** The deletion record. Undefined: a garden exists, none ever existed, or the person has chosen a cluster since. */
 export async function deletedGarden(env: Env): Promise<DeletedGarden | undefined> {
   if (!existsSync(deletedMark(env)) || existsSync(gardenKubeconfigFile(env))) return undefined;
   return (await readJson<DeletedGarden>(deletedMark(env))) ?? {};
 }
 
-/** The person has chosen a cluster since the garden was deleted. */
+/** Removes the deletion record, once the person has chosen a cluster. */
 export const forgetDeleted = (env: Env): Promise<void> => rm(deletedMark(env), { force: true });
 
-/** Where the embedded garden of this machine lies, or would lie. */
+/** State directory of this machine's embedded garden, which may not exist. */
 export const gardenDirectory = (env: Env): StateDirectory => new StateDirectory(coppiceHome(env));
 
-/** Opens the garden of this machine. With the options of a command that brings it up, what they say of it. */
+/** Opens the garden of this machine, with the settings in `options` if the command starts the garden. */
 export async function openGarden(env: Env, options?: Options): Promise<Garden> {
   const { Garden } = await import('../garden/garden.ts');
   const seedKubeconfig = options?.text('seed-kubeconfig');
@@ -74,7 +74,7 @@ export async function openGarden(env: Env, options?: Options): Promise<Garden> {
   });
 }
 
-/** Where a command line lets pods go; undefined: as before. Throws UsageError when it says two things. */
+/** Egress policy that the options choose. Undefined: keep the current one. Throws UsageError for contradicting options. */
 export function egressOf(options: Options): EgressPolicy | undefined {
   const said = EGRESS_POLICIES.find((policy) => policy === options.text('egress'));
   if (!options.flag('no-egress')) return said;

@@ -10,21 +10,21 @@ interface Stage {
   event: GardenProgress;
   startedMs: number;
   endedMs?: number;
-  /** When a log last had a line about it. */
+  /** Time of the last log line about this tool or stage. */
   saidMs: number;
 }
 
-/** A build takes minutes: a log says this often how far it is. */
+/** Interval of log lines about a build, which takes minutes. */
 const SAY_AGAIN_MS = 20_000;
 
 /**
- * The stages of bringing up a garden as lines: one a stage, one a tool. A stage counts as done when a later one has
- * begun or its fraction is 1; tools are built while stages go on, so they end by their fraction only.
+ * Stages of starting a garden as lines, one per stage and tool. A stage is done when a later one has begun or its fraction is 1.
+ * Tools are built in parallel with stages, so a tool is done by its fraction only.
  */
 export class GardenStages {
   readonly #stages: Stage[] = [];
 
-  /** Takes an event in; `nowMs` is the time since the start. Returns the log line when it says something new. */
+  /** Records an event; `nowMs` is the time since the start. Returns a log line if there is news. */
   record(event: GardenProgress, nowMs: number): string | undefined {
     const key = event.tool === undefined ? event.stage : `${event.stage}/${event.tool}`;
     let stage = this.#stages.find((candidate) => candidate.key === key);
@@ -48,7 +48,7 @@ export class GardenStages {
     for (const stage of this.#stages) stage.endedMs ??= nowMs;
   }
 
-  /** @param unfinished the mark of what was still going on */
+  /** @param unfinished mark of stages in progress */
   lines(
     nowMs: number,
     width: number,
@@ -85,7 +85,7 @@ function logText({ stage, tool, message, fraction, remainingSeconds }: GardenPro
 
 const FRAME_MS = 120;
 
-/** Runs work that reports progress, and shows it: redrawn on a terminal, line by line elsewhere. */
+/** Runs work that reports progress, and shows it: redrawn on a terminal, as lines elsewhere. */
 export async function showProgress<T>(
   terminal: Terminal,
   work: (onProgress: (event: GardenProgress) => void) => Promise<T>,

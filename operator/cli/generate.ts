@@ -6,7 +6,7 @@ import { alertsPage, cliPage, indexPage, labelsPage, metricsPage, permissionsPag
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Every generated file: path from the root of the repository -> its text. */
+/** All generated files: path from the repository's root to text. */
 async function allFiles(root: string): Promise<Map<string, string>> {
   const pages = {
     README: indexPage(),
@@ -22,7 +22,7 @@ async function allFiles(root: string): Promise<Map<string, string>> {
   ]);
 }
 
-/** Paths of generated files that are missing or differ from what their tables say now. @param files absent: all of them */
+/** Paths of generated files that are missing or outdated. @param files absent: all of them */
 export async function staleFiles(root: string = ROOT, files?: ReadonlyMap<string, string>): Promise<string[]> {
   const stale: string[] = [];
   for (const [path, text] of files ?? (await allFiles(root))) {

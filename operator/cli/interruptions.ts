@@ -1,14 +1,14 @@
-/** npm passes a signal on to the program that it runs, which the terminal has told already: one key then comes twice. */
+/** npm forwards a signal to the program that already got it from the terminal: one key press arrives twice. */
 const ONE_KEY_MS = 250;
 
-/** Tells how often a person has asked a program to end, by the signals that came of it. */
+/** Counts how often the person asked the program to end. */
 export class Interruptions {
   #asked = 0;
   #lastMs = Number.NEGATIVE_INFINITY;
 
   /**
-   * Counts a signal that has come at that time.
-   * @returns what it means: `end` what was begun, `ask` once more, `leave` at once; undefined for a copy of the last
+   * Counts a signal received at `nowMs`.
+   * @returns `end`: end gracefully, `ask`: the person asks again, `leave`: exit at once. Undefined: npm's copy of the last signal
    */
   count(nowMs: number): 'end' | 'ask' | 'leave' | undefined {
     const isCopy = nowMs - this.#lastMs < ONE_KEY_MS;

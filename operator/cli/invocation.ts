@@ -9,15 +9,15 @@ type Env = Record<string, string | undefined>;
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A file of the project. */
+/** Absolute path of a file of the project. */
 export const projectFile = (...parts: string[]): string => join(ROOT, ...parts);
 
-/** Where the person stands: npm changes the working directory and tells where it was called. */
+/** The person's working directory: npm changes directory and passes the original in INIT_CWD. */
 export const personsFolder = (env: Env): string => env.INIT_CWD || process.cwd();
 
 /**
- * npm runs script `start` of this project in the project's folder; the files that a person names are where the person stands. A script of that
- * name in another project names files of its own. Throws a CliError where that folder is gone.
+ * Changes to the person's working directory. npm runs the script `start` in the project's folder, but file names are relative to
+ * where the person is. Ignores a script `start` of another project. Throws CliError if the directory no longer exists.
  */
 export function enterPersonsFolder(
   env: Env,
@@ -38,14 +38,14 @@ export function enterPersonsFolder(
   }
 }
 
-/** A path as the person would type it: relative when that is shorter. */
+/** A path as the person would type it: relative if that is shorter. */
 export function shownPath(path: string, from: string): string {
   const short = relative(from, path);
   if (short === '') return '.';
   return short.length < path.length && !isAbsolute(short) && !short.startsWith('../../..') ? short : path;
 }
 
-/** How to call coppice so that it works as printed: by its name where the PATH has it, else by its path. */
+/** How to call coppice in a printed command: its name if PATH has it, else its path. */
 export function howToCallCoppice(env: Env): string {
   const wrapper = projectFile('bin', 'coppice');
   const found = inPersonsPath('coppice', env.PATH ?? '');
@@ -54,18 +54,18 @@ export function howToCallCoppice(env: Env): string {
   return quote(short.includes('/') ? short : `./${short}`);
 }
 
-/** What another program calls coppice by, from wherever it is: by its name where the PATH has it, else by its whole path. */
+/** How another program calls coppice from any directory: its name if PATH has it, else its absolute path. */
 export function pathOfCoppice(env: Env): string {
   const wrapper = projectFile('bin', 'coppice');
   const found = inPersonsPath('coppice', env.PATH ?? '');
   return found !== undefined && sameFile(found, wrapper) ? 'coppice' : wrapper;
 }
 
-/** How `start` was called, so that it can be called again. */
+/** The command line of `start`, to be printed for repeating. */
 export const howToStart = (env: Env): string =>
   env.npm_lifecycle_event === 'start' ? 'npm start' : `${howToCallCoppice(env)} start`;
 
-/** How to call kubectl: by its name where the PATH has one, else the one that the garden gets, which may not be there yet. */
+/** How to call kubectl: its name if PATH has it, else the garden's own, which may not be installed yet. */
 export async function howToCallKubectl(env: Env): Promise<{ kubectl: string; isThere: boolean }> {
   if (inPersonsPath('kubectl', env.PATH ?? '') !== undefined) return { kubectl: 'kubectl', isThere: true };
   const cache = new ToolCache(toolsDirectory(env));
@@ -81,6 +81,6 @@ function sameFile(a: string, b: string): boolean {
   }
 }
 
-/** Safe to paste into a shell. */
+/** The text quoted for a shell. */
 export const quote = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

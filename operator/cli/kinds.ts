@@ -13,7 +13,7 @@ import {
   WORKLOADIDENTITIES,
 } from '../kube/resources.ts';
 
-/** A kind that the CLI names, with the words people use for it. */
+/** A kind that the CLI knows, with its names. */
 export interface CliKind {
   resource: Resource;
   aliases: readonly string[];
@@ -53,7 +53,7 @@ export const CLI_KINDS: readonly CliKind[] = [
   BURST_POLICY,
 ];
 
-/** The kind that a word means: its name, plural, short name, or `plural.group`; upper or lower case. */
+/** The kind with this name, plural, short name or `plural.group`; case is ignored. */
 export function kindOf(word: string): CliKind | undefined {
   const name = word.toLowerCase().replace(`.${GROUP}`, '');
   return CLI_KINDS.find(
@@ -62,10 +62,10 @@ export function kindOf(word: string): CliKind | undefined {
   );
 }
 
-/** Every word that names a kind, for suggestions. */
+/** All names of kinds, for suggestions. */
 export function kindWords(): string[] {
   return CLI_KINDS.flatMap(({ resource, aliases }) => [resource.plural, ...aliases]);
 }
 
-/** `apiVersion` of these kinds. */
+/** `apiVersion` of Coppice's kinds. */
 export const CLI_API_VERSION = API_VERSION;

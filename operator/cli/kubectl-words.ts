@@ -11,8 +11,8 @@ import { gardenHere, hasContext } from './kubeconfig/garden-contexts.ts';
 type Asked = Pick<Context, 'options' | 'env'>;
 
 /**
- * `kubectl` with the options that lead it to the API server that this command means: the current context of a person may be another one.
- * Resolves to `kubectl` alone where nobody can tell.
+ * `kubectl` with the options that select the API server of this command: the person's current context may be another.
+ * Resolves with `kubectl` alone if the API server is unknown.
  */
 export async function kubectlWords({ options, env }: Asked): Promise<string> {
   const context = options.text('context');
@@ -29,14 +29,14 @@ export async function kubectlWords({ options, env }: Asked): Promise<string> {
   return 'kubectl';
 }
 
-/** Whether the person's own kubeconfig has the context of this machine's garden. */
+/** Whether the person's kubeconfig has the context of this machine's garden. */
 async function isMerged(env: Asked['env']): Promise<boolean> {
   const garden = await gardenHere(env);
   for (const file of personalKubeconfigs(env)) if (await hasContext(file, garden, GARDEN_CONTEXT)) return true;
   return false;
 }
 
-/** As `explain`, with kubectl named so that it reaches the API server that the command has asked. */
+/** Like `explain`, with kubectl commands that select the API server of this command. */
 export async function explainFor(asked: Asked, error: unknown): Promise<Explained> {
   const kubectl = await kubectlWords(asked).catch(() => 'kubectl');
   return explain(error, true, kubectl);

@@ -11,7 +11,7 @@ const STILL_ENDING = 'Still stopping; press Ctrl-C again to exit now, and then "
 
 /**
  * Runs one command line and returns its exit code. Never throws.
- * @param onEndsItself is called when the command sees to its own end, before it runs
+ * @param onEndsItself called before a command runs that handles Ctrl-C itself
  */
 export async function main(
   argv: readonly string[],
@@ -36,7 +36,7 @@ export async function main(
   }
 }
 
-/** Only an API server's answer is worth the time to see which one was asked. */
+/** Only errors of an API server need the kubectl options, which take time to find. */
 async function explained(error: unknown, options: Options, env: Context['env']): Promise<Explained> {
   const plain = explain(error);
   if (!plain.message.includes('"kubectl ')) return plain;
@@ -83,7 +83,7 @@ async function dispatch(
   return (await Promise.race([work, stopped])) ?? EXIT.ok;
 }
 
-/** Any long time: the timer alone keeps the process alive. */
+/** Arbitrary long interval: the timer only keeps the process alive. */
 const ALIVE_MS = 60_000;
 
 async function start(): Promise<void> {
@@ -101,19 +101,19 @@ async function start(): Promise<void> {
   }
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      // Nobody reads any more, as when the terminal is closed: what was begun is put away all the same.
+      // The terminal is closed: clean up as after Ctrl-C.
       if (endsItself) interrupt.abort(new InterruptedError());
-      // A reader that goes away (`coppice get | head`) is not an error worth a word.
+      // A closed reader (`coppice get | head`) is no error.
       else process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed);
     });
   }
   process.on('exit', () => terminal.restore());
-  // A command that waits between two tries has neither a socket nor a timer that keeps the process: Node would end it there, with code 13.
+  // Between two tries a command may have neither socket nor timer: Node would exit with code 13.
   setInterval(() => {}, ALIVE_MS);
   process.exitCode = await main(process.argv.slice(2), terminal, process.env, interrupt.signal, () => {
     endsItself = true;
   });
-  // Open connections must not hold the process; what was written is flushed first.
+  // Open connections must not keep the process; flush the output first.
   await Promise.all([process.stdout, process.stderr].map((stream) => new Promise((done) => stream.write('', done))));
   process.exit();
 }

@@ -1,6 +1,6 @@
 import type { Terminal } from './terminal.ts';
 
-/** Prints a value as JSON or YAML. What the API server keeps for itself (managedFields) is left out of objects. */
+/** Prints a value as JSON or YAML, without managedFields. */
 export async function printObject(terminal: Terminal, format: 'json' | 'yaml', value: object): Promise<void> {
   const shown = withoutManagedFields(value);
   if (format === 'json') {

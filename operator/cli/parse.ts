@@ -11,15 +11,15 @@ export interface ParsedCommand {
 }
 
 /**
- * Reads a command line by the tables. Options may stand anywhere; `--` ends them.
- * Durations come back in milliseconds. Throws UsageError.
+ * Parses a command line. Options may stand anywhere; `--` ends them. Durations become milliseconds.
+ * Throws UsageError.
  */
 export function parse(
   argv: readonly string[],
   commands: readonly CommandSpec[],
   globals: readonly OptionSpec[],
 ): ParsedCommand {
-  // Which options exist depends on the command, and an option with a value may stand before it: find the command first.
+  // The valid options depend on the command, and an option with a value may precede the command: find the command first.
   const command = findCommand(argv, commands, globals);
   const known = [...(command?.options ?? []), ...globals];
   const options: Record<string, OptionValue> = {};
@@ -71,7 +71,7 @@ export function parse(
   return { command, options, positionals, help };
 }
 
-/** What other programs call it. */
+/** Words of other CLIs for our commands. */
 const OTHER_WORDS: Readonly<Record<string, string>> = {
   create: 'run "coppice apply -f FILE"',
   edit: 'change the file and run "coppice apply -f FILE", or use "kubectl edit"',
@@ -86,7 +86,7 @@ const OTHER_WORDS: Readonly<Record<string, string>> = {
   login: 'run "coppice kubeconfig NAME --merge"',
 };
 
-/** Milliseconds of `90s`, `5m`, `1h30m`, `500ms` or a bare number of seconds; undefined when it is none of these. */
+/** Milliseconds of `90s`, `5m`, `1h30m`, `500ms` or a bare number of seconds; undefined for any other text. */
 export function parseDuration(text: string): number | undefined {
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
   if (!/^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(text)) return undefined;
@@ -98,14 +98,14 @@ export function parseDuration(text: string): number | undefined {
   return total;
 }
 
-/** The positional arguments of a command, as its usage shows them: `NAME`, `[KIND]`, `FILE...`. */
+/** Positional arguments of a command in usage notation: `NAME`, `[KIND]`, `FILE...`. */
 export const positionalWords = ({ positionals }: CommandSpec): string[] =>
   positionals.map((positional) => {
     const name = positional.repeatable ? `${positional.name}...` : positional.name;
     return positional.required ? name : `[${name}]`;
   });
 
-/** The command's usage line, e.g. `coppice get [KIND] [NAME] [options]`. */
+/** Usage line of a command, e.g. `coppice get [KIND] [NAME] [options]`. */
 export function usageLine(command: CommandSpec, program = 'coppice'): string {
   const words = positionalWords(command);
   if (command.options.some((option) => !option.hidden)) words.push('[options]');
@@ -149,7 +149,7 @@ function splitOption(
       const names = known.filter((option) => !option.hidden).map((option) => `--${option.name}`);
       throw new UsageError(
         `unknown option "--${name}"`,
-        // Other programs have --version.
+        // Many CLIs have --version.
         command === undefined && commands.some((other) => other.name === name)
           ? `run "coppice ${name}"`
           : (didYouMean(`--${name}`, [...names, '--help']) ?? `see "${where} --help"`),
@@ -206,7 +206,7 @@ function checkPositionals(command: CommandSpec, positionals: readonly string[]):
   }
 }
 
-/** The command line that was meant, where an option takes the word that is too many. */
+/** The corrected command line, if an option takes the word that is too many. */
 function hintForExtra(command: CommandSpec, positionals: readonly string[]): string {
   const usage = `usage: ${usageLine(command)}`;
   const option = command.options.find(({ isForExtraWord }) => isForExtraWord);

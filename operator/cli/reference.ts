@@ -62,7 +62,7 @@ const optionsTable = (options: readonly OptionSpec[]): string =>
 
 const INSTRUMENT = /[.?]\s*(counter|gauge|histogram)\(\s*'(\w+)',\s*'([^']*)',\s*(\[[^\]]*\]|LABELS)?/g;
 
-/** What the operator measures: each instrument where the code makes it. @param root of the repository */
+/** Metrics of the operator, with the source lines that create them. @param root of the repository */
 async function instrumentsIn(root: string): Promise<{ name: string; type: string; help: string; labels: string[] }[]> {
   const found = new Map<string, { name: string; type: string; help: string; labels: string[] }>();
   for await (const file of glob('operator/**/*.ts', { cwd: root })) {
@@ -116,7 +116,7 @@ export function indexPage(): string {
   );
 }
 
-/** docs/reference/permissions.md: policies of the permissions that the operator checks in an account. */
+/** docs/reference/permissions.md: policies with the permissions that the operator needs in an account. */
 export function permissionsPage(): string {
   const json = (value: object): string => ['```json', JSON.stringify(value, null, 2), '```'].join('\n');
   const sorted = (names: readonly string[]): string[] => [...new Set(names)].sort();
@@ -183,14 +183,14 @@ export async function alertsPage(root: string): Promise<string> {
   );
 }
 
-/** Without Go templates, which only Prometheus fills in. */
+/** The text without Go templates, which only Prometheus can fill in. */
 const plain = (text: string): string =>
   text
     .replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, '`$1`')
     .replaceAll(/\{\{ \$value[^}]*\}\}/g, 'N')
     .trim();
 
-/** docs/reference/labels-and-annotations.md: keys and what the code says of them. @param root of the repository */
+/** docs/reference/labels-and-annotations.md: keys with their docstrings. @param root of the repository */
 export async function labelsPage(root: string): Promise<string> {
   const code = await readFile(join(root, 'operator/api/group.ts'), 'utf8');
   const rows = (of: string, keys: Readonly<Record<string, string>>): string => {

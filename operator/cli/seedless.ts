@@ -8,14 +8,14 @@ import { gardenDirectory } from './garden.ts';
 import { howToCallCoppice } from './invocation.ts';
 import { WORKER_CLUSTER } from './kinds.ts';
 
-/** What the garden that is brought up can host. `simulated`: control planes, and nodes that are simulated. */
+/** What the new garden can host. `simulated`: control planes, and simulated nodes. */
 interface Hosting {
   kind: 'all' | 'simulated' | 'nothing';
-  /** Why not all. */
+  /** Why not `all`. */
   why: string;
 }
 
-/** Looks before anything is made for it: tools may be compiled for minutes. */
+/** What a garden on this machine can host, known before tools are compiled for minutes. */
 export async function hostingHere({ env, options }: Pick<Context, 'env' | 'options'>): Promise<Hosting> {
   if (options.text('seed-kubeconfig') !== undefined || existsSync(gardenDirectory(env).seedKubeconfig))
     return { kind: 'all', why: '' };
@@ -23,7 +23,7 @@ export async function hostingHere({ env, options }: Pick<Context, 'env' | 'optio
   return { kind: why ? 'nothing' : rootless ? 'simulated' : 'all', why: why ?? rootless ?? '' };
 }
 
-/** Throws CliError when one of `objects` can never come up here, so that nobody waits for it. */
+/** Throws CliError if one of `objects` can never become Ready here, so that nobody waits for it. */
 export function refuseImpossible({ kind, why }: Hosting, objects: readonly KubeObject[], env: Context['env']): void {
   const isImpossible = { all: () => false, simulated: isOfLocalMachines, nothing: isHosted }[kind];
   const first = objects.find((object) => object.kind === WORKER_CLUSTER.resource.kind && isImpossible(object));
@@ -36,10 +36,10 @@ export function refuseImpossible({ kind, why }: Hosting, objects: readonly KubeO
 
 const specOf = (object: KubeObject) => (object.spec ?? {}) as Partial<WorkerClusterSpec>;
 const isOfLocalMachines = (object: KubeObject): boolean => /^local\b/.test(specOf(object).cloudProvider ?? '');
-/** For certain: that of a cloud's profile may be managed, as its profile says. */
+/** True only if certain: the profile of a cloud decides whether its clusters are managed. */
 const isHosted = (object: KubeObject): boolean =>
   specOf(object).mode === 'Hosted' || /^(local|simulated)/.test(specOf(object).cloudProvider ?? '');
 
-/** Whether a cluster comes up in a garden without a seed: what becomes of others is not waited for. */
+/** Whether a cluster becomes Ready in a garden without a seed. Others are not waited for. */
 export const comesWithoutSeed = ({ spec }: { spec: Pick<WorkerClusterSpec, 'mode'> }): boolean =>
   spec.mode === 'Attached';

@@ -13,8 +13,8 @@ import type { WaitOptions } from './waiting.ts';
 const ANSWER_MS = 2_000;
 
 /**
- * Whether the API server of a cluster answers that a garden of this machine hosts: after a stop of the garden the status is from before,
- * and its control planes start again. Undefined for any other garden: nothing is asked of its clusters.
+ * Whether the API server of a cluster answers, if this machine's garden hosts the cluster: after a stop of the garden the status is
+ * stale while control planes start again. Undefined for any other garden, whose clusters are not probed.
  */
 export async function askWhetherServes(
   { client, namespace, source }: Connection,
@@ -34,7 +34,7 @@ export async function askWhetherServes(
   };
 }
 
-/** Whether its control plane starts again when the garden does: those of another seed, and of machines of a cloud, have run on. */
+/** Whether the control plane stops and starts with this garden; one in another seed or on cloud machines keeps running. */
 async function isHostedHere(garden: KubeClient, cluster: WorkerCluster, signal: AbortSignal): Promise<boolean> {
   const { shootRef, mode, provider } = cluster.status ?? {};
   if (!shootRef || lacksControlPlane(cluster) || (mode === 'SelfManaged' && provider !== 'local')) return false;

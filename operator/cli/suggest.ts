@@ -1,4 +1,4 @@
-/** Edits (insert, delete, replace, swap of neighbours) that turn one word into the other. */
+/** Number of edits (insert, delete, replace, swap of neighbours) that turn one word into the other. */
 export function editDistance(a: string, b: string): number {
   let beforePrevious: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
@@ -18,7 +18,7 @@ export function editDistance(a: string, b: string): number {
   return previous[b.length]!;
 }
 
-/** The candidate that the word was most likely meant to be, or undefined when none is near. */
+/** The most similar candidate; undefined if none is similar. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1;

@@ -1,28 +1,28 @@
 import { coloured, type Paint, plain } from './render/text.ts';
 
-/** Where a command writes: results to standard output, progress and remarks to standard error. */
+/** Output of a command: results on standard output, progress and remarks on standard error. */
 export interface Terminal {
-  /** Writes lines of the result. */
+  /** Writes lines to standard output. */
   print(...lines: string[]): void;
-  /** Writes a remark. */
+  /** Writes lines to standard error. */
   note(...lines: string[]): void;
-  /** Columns for what goes to standard output; absent when that is not a terminal. */
+  /** Columns of standard output; absent if it is not a terminal. */
   readonly width: number | undefined;
   readonly paint: Paint;
   readonly notePaint: Paint;
-  /** A region of standard error that is redrawn in place; on anything but a terminal it prints changes as lines. */
+  /** A region of standard error that is redrawn in place. Not on a terminal: prints changed lines. */
   live(): LiveRegion;
-  /** Gives the cursor back if a live region hid it; for the way out. */
+  /** Shows the cursor again if a live region hid it; called on exit. */
   restore(): void;
 }
 
 export interface LiveRegion {
-  /** Whether the region is redrawn (a terminal) or printed line by line. */
+  /** Whether the region is redrawn. False: printed line by line. */
   readonly animated: boolean;
   readonly width: number;
-  /** Replaces the region. Without a terminal only lines not printed last time are printed. */
+  /** Replaces the region. Not on a terminal: prints only lines that changed. */
   update(lines: readonly string[]): void;
-  /** Leaves the region as it is and goes on below it. */
+  /** Keeps the region on screen and continues below it. */
   finish(): void;
 }
 
@@ -72,7 +72,7 @@ function redrawn(stream: Output, cursor: { hidden: boolean }): LiveRegion {
   return {
     animated: true,
     get width() {
-      // The last column stays free: a terminal that wraps there would put the next redraw one line too low.
+      // Leave the last column free: a terminal that wraps there would put the next redraw one line too low.
       return (stream.columns || DEFAULT_WIDTH) - 1;
     },
     update(lines) {

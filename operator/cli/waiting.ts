@@ -20,15 +20,15 @@ export interface WaitOptions {
   goal: Goal;
   /** Milliseconds; absent: for ever. */
   timeoutMs?: number | undefined;
-  /** Only the object with this uid: another one made later under its name counts as its deletion. */
+  /** Waits for the object with this UID only: a new object of the same name means that the first was deleted. */
   uid?: string | undefined;
-  /** Milliseconds since the epoch from which a log counts the time; absent: from now. */
+  /** Milliseconds since the epoch from which log lines count; absent: from now. */
   since?: number;
-  /** A cluster that is not there yet is waited for, not an error. */
+  /** Waits for a cluster that does not exist yet, instead of failing. */
   mayAppear?: boolean;
-  /** A cluster that sleeps is waited for no longer than one that is Ready. */
+  /** Stops waiting when the cluster hibernates, too. */
   maySleep?: boolean;
-  /** Asked of a cluster whose status calls it Ready, until it is true: the status may be from before a stop. */
+  /** Probe for a cluster whose status says Ready: after a stop of the garden the status may be stale. */
   serves?: ((cluster: WorkerCluster, signal: AbortSignal) => Promise<boolean>) | undefined;
 }
 
@@ -41,13 +41,13 @@ interface ClusterProgress {
   goal: Goal;
   cluster: WorkerCluster | undefined;
   trouble?: string | undefined;
-  /** Its status calls it Ready, but its API server does not answer. */
+  /** The status says Ready, but the API server of the cluster does not answer. */
   isSilent?: boolean;
   elapsedMs: number;
   state: NonNullable<Progress['state']>;
 }
 
-/** What is shown of one cluster on its way: a progress line, its counts, and what is wrong. */
+/** Lines about a cluster in progress: state, counts, problems. */
 export function clusterLines(progress: ClusterProgress, width: number, paint: Paint = plain): string[] {
   const { cluster, name, elapsedMs, state } = progress;
   const lines = [progressLine({ label: `WorkerCluster ${name}`, ...where(progress), elapsedMs, state }, width, paint)];
@@ -65,7 +65,7 @@ export function clusterLines(progress: ClusterProgress, width: number, paint: Pa
   return lines;
 }
 
-/** The same as one line without a clock, for logs: printed again only when it says something new. */
+/** The same as one log line without a time, printed when it changes. */
 export function clusterLogLine(progress: ClusterProgress): string {
   const { fraction, message } = where(progress);
   const percent = fraction === undefined || progress.state === 'done' ? '' : ` ${Math.floor(fraction * 100)} %`;
@@ -103,7 +103,7 @@ function countsOf(cluster: WorkerCluster): string {
 }
 
 /**
- * Waits for a cluster with a live view; resolves with the cluster (undefined once it is deleted).
+ * Waits for a cluster with a live view. Resolves with the cluster; undefined once it is deleted.
  * Throws CliError: not found (3), timed out (4), failed for good or deleted meanwhile (1); the signal's reason when aborted.
  */
 export async function waitForCluster(
@@ -169,7 +169,7 @@ export async function waitForCluster(
     }
     const finishOnceServes = async (cluster: WorkerCluster) => {
       while (options.serves && !(await options.serves(cluster, over))) {
-        // What was seen meanwhile is asked for itself, or is not Ready.
+        // A newer version of the cluster is probed by itself, or is not Ready.
         if (seen?.object !== cluster) return;
         isSilent = true;
         draw('busy');
@@ -186,7 +186,7 @@ export async function waitForCluster(
       isSilent = false;
       if (sight.trouble !== undefined) return draw('busy');
       const verdict = judge(cluster, existed, namespace, options);
-      // Of one that was never there, nothing is drawn.
+      // Draw nothing for a cluster that never existed.
       const wasNever = verdict instanceof CliError && cluster === undefined && !existed;
       if (wasNever) {
         seen = undefined;
@@ -200,7 +200,7 @@ export async function waitForCluster(
       void finishOnceServes(cluster!).catch((error) => over.aborted || fail(error));
     };
     follow<WorkerCluster>(client, WORKER_CLUSTER.resource, { name, namespace }, onSight, over).then(
-      // Nobody wants to see more.
+      // The wait has ended otherwise.
       () => stop.signal.aborted || fail(signal.reason),
       (error) => stop.signal.aborted || fail(signal.aborted ? signal.reason : error),
     );
@@ -209,8 +209,8 @@ export async function waitForCluster(
 }
 
 /**
- * What there is to do about a cluster as it is: wait on, finish with it, finish once it `serves`, or fail. Pure.
- * @param existed whether it was there when it was last seen
+ * Verdict on the current cluster: keep waiting, finish, finish once it `serves`, or fail. Pure.
+ * @param existed whether the cluster existed when last read
  */
 export function judge(
   cluster: WorkerCluster | undefined,
@@ -223,7 +223,7 @@ export function judge(
     if (existed) return new CliError(`WorkerCluster "${name}" was deleted in the meantime`);
     return mayAppear ? 'wait' : notFound(WORKER_CLUSTER, name, namespace);
   }
-  // First: a cluster whose change was refused stays Ready as it was, and a script must not take that for success.
+  // First: a cluster whose change was refused stays Ready, and a script must not take that for success.
   const failure = failureOf(cluster);
   if (failure !== undefined)
     return new CliError(`WorkerCluster "${name}" failed: ${failure}`, {
@@ -260,7 +260,7 @@ function timedOut(
   );
 }
 
-/** Prints one line of progress with the time since the start, where nothing can be redrawn. */
+/** Prints one log line of progress with the time since the start. */
 export function logLine(region: LiveRegion, line: string, elapsedMs: number): void {
   region.update([`[${formatAge(elapsedMs).padStart(5)}] ${line}`]);
 }

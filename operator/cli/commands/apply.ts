@@ -14,7 +14,7 @@ import { CLI_KINDS } from '../kinds.ts';
 import { explainFor } from '../kubectl-words.ts';
 import { didYouMean } from '../suggest.ts';
 
-/** The field manager of what people change through the CLI; not the operator's, so that the two can be told apart. */
+/** Field manager of changes that people make through the CLI. Distinct from the operator's. */
 export const CLI_FIELD_MANAGER = 'coppice-cli';
 
 /** `coppice apply -f FILE`. */
@@ -62,20 +62,20 @@ export async function run(context: Context): Promise<number | undefined> {
   return worst;
 }
 
-/** What a suggestion makes superfluous. */
+/** Advice that a suggestion replaces. */
 const LOOK_UP = /; find the right name with "[^"]*"/;
 
-/** By its group too: others may have a kind of that name. */
+/** Checks the group too: other groups may have a kind of this name. */
 const isWorkerCluster = ({ kind, apiVersion }: KubeObject): boolean =>
   kind === 'WorkerCluster' && apiVersion.startsWith(`${GROUP}/`);
 
-/** What people want to run in a cluster of the garden, and hardly ever in the garden. */
+/** Kinds of workloads, which people mean for a cluster of the garden and hardly ever for the garden. */
 const isWorkload = ({ kind, apiVersion }: KubeObject): boolean =>
   WORKLOAD_GROUPS.test(apiVersion) || (apiVersion === 'v1' && WORKLOAD_KINDS.has(kind));
 const WORKLOAD_GROUPS = /^(apps|batch|networking\.k8s\.io)\//;
 const WORKLOAD_KINDS = new Set(['Pod', 'Service', 'ReplicationController', 'PersistentVolumeClaim']);
 
-/** Whether the person has said which API server is meant. */
+/** Whether the person has named the API server. */
 const isNamed = ({ options, env }: Context): boolean =>
   Boolean(options.text('kubeconfig') ?? options.text('context') ?? env.COPPICE_KUBECONFIG);
 
@@ -88,16 +88,16 @@ function tellWhere({ terminal }: Context, workloads: readonly string[]): void {
   );
 }
 
-/** How many objects a note names. */
+/** Most objects named in a note. */
 const MOST_NAMED = 3;
 
 interface Manifest {
   object: KubeObject;
-  /** Where it was read, for errors. */
+  /** File or `-`, for errors. */
   source: string;
 }
 
-/** The objects of files, folders (*.yaml, *.yml, *.json) and `-`. Throws CliError that names the file. */
+/** Reads the objects in files, folders (*.yaml, *.yml, *.json) and `-`. Throws CliError that names the file. */
 export async function readManifests(files: readonly string[]): Promise<Manifest[]> {
   const found: Manifest[] = [];
   for (const file of files) {
@@ -107,7 +107,7 @@ export async function readManifests(files: readonly string[]): Promise<Manifest[
   return found;
 }
 
-/** The objects of one YAML or JSON text; Lists are taken apart. */
+/** Objects of one YAML or JSON text. The items of a List become objects of their own. */
 export function parseManifests(text: string, source: string): Manifest[] {
   let documents: unknown[];
   try {
@@ -133,13 +133,13 @@ export function parseManifests(text: string, source: string): Manifest[] {
 
 export interface Applied {
   applied: KubeObject;
-  /** `kept`: it was there, and was not to be changed. */
+  /** `kept`: the object exists and was not to be changed. */
   action: 'created' | 'changed' | 'unchanged' | 'kept';
 }
 
 /**
- * Applies one object on the server's side; the namespace is filled in where the object names none.
- * With `keep`, an object that is there is left as it is.
+ * Applies one object by server-side apply, in `namespace` if the object names none.
+ * With `keep`, an existing object stays as it is.
  */
 export async function applyObject(
   client: KubeClient,
@@ -150,7 +150,7 @@ export async function applyObject(
   const resource = await resourceFor(client, object, signal);
   const metadata = { ...object.metadata };
   if (resource.namespaced) metadata.namespace ??= namespace;
-  // A name that the API server would refuse anyway must not change what the URL means.
+  // An invalid name must not change the meaning of the URL; the API server would refuse it anyway.
   const old = await client.getOrUndefined(resource, metadata.name, metadata.namespace, { signal });
   if (old !== undefined && keep) return { applied: old, action: 'kept' };
   const applied = await client.apply(
@@ -169,7 +169,7 @@ async function resourceFor(client: KubeClient, object: KubeObject, signal: Abort
   try {
     return resourceOf(object);
   } catch {
-    // A kind of somebody else: the API server knows it, or nobody does.
+    // A kind of another project: leave it to the API server.
   }
   const [group, version] = object.apiVersion.includes('/') ? object.apiVersion.split('/') : ['', object.apiVersion];
   const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
@@ -189,7 +189,7 @@ async function resourceFor(client: KubeClient, object: KubeObject, signal: Abort
   return { group: group!, version: version!, plural: match.name, kind: match.kind, namespaced: match.namespaced };
 }
 
-/** Where the kind is, or which one was meant, among ours. */
+/** Advice for an unknown kind: its right apiVersion, or the kind of ours with a similar name. */
 function kindAdvice({ kind, apiVersion }: KubeObject): string | undefined {
   if (!apiVersion.startsWith(`${GROUP}/`)) return undefined;
   const same = CLI_KINDS.find(({ resource }) => resource.kind === kind)?.resource;

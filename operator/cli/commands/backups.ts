@@ -23,10 +23,10 @@ import { renderTable } from '../render/table.ts';
 import { missing } from './get.ts';
 
 const POLL_MS = 500;
-/** By then the operator has taken a request up, and what it says is about that. */
+/** After this time the operator's answer is about this request. */
 const TAKEN_UP_MS = 3000;
 
-/** Snapshots of one cluster, and the bucket that each is in. */
+/** Snapshots of one cluster with their buckets. */
 type Found = { snapshot: Snapshot; bucket: OpenBucket }[];
 
 /** `coppice backups NAME [--now] [--snapshot S] [--download FILE]`. */
@@ -55,7 +55,7 @@ export async function run(context: Context): Promise<undefined> {
   await download(context, chosen, file, technicalID(namespace, name));
 }
 
-/** The bucket of the cluster's seed; of one that is gone, all that there are. */
+/** Bucket of the cluster's seed. If the cluster is gone: all buckets. */
 async function bucketsOf(
   context: Context,
   { client, namespace }: Connection,
@@ -101,7 +101,7 @@ async function look(buckets: readonly OpenBucket[], prefix: string): Promise<Fou
   return found.flat().sort((a, b) => +a.snapshot.takenAt - +b.snapshot.takenAt);
 }
 
-/** Asks the operator for a snapshot, and waits for it. */
+/** Requests a snapshot and waits for it. */
 async function takeOne(
   { terminal, signal }: Context,
   { client, namespace }: Connection,
@@ -110,7 +110,7 @@ async function takeOne(
   buckets: readonly OpenBucket[],
 ): Promise<void> {
   if (!shoot) throw await missing(client, SHOOT, name, namespace, signal);
-  // Whole seconds, as names of snapshots have them; after the last one, also where our clock is behind that of who took it.
+  // Names of snapshots have whole seconds. Later than the last snapshot, even if this clock is behind that of its writer.
   const last = (await look(buckets, prefixOf(shoot))).at(-1)?.snapshot.takenAt;
   const at = new Date(Math.ceil((Math.max(Date.now(), +(last ?? 0)) + 1) / 1000) * 1000);
   await client.mergePatch<Shoot>(
@@ -128,17 +128,17 @@ async function takeOne(
     const answer = await trouble(client, shoot, signal);
     if (answer && !isRetryable(answer.codes) && Date.now() > +at + TAKEN_UP_MS)
       throw new CliError(`no snapshot of ${name}: ${answer.message}`);
-    // Until then it may be about what was so before, as a bucket that is being made.
+    // An earlier answer may be about the state before, for example a bucket in creation.
     if (answer && answer.message !== said && Date.now() > +at + TAKEN_UP_MS) {
       terminal.note(answer.message);
       said = answer.message;
     }
-    // A timer that keeps the process: nothing else may be under way.
+    // This timer may be all that keeps the process alive.
     await sleep(POLL_MS, undefined, { signal });
   }
 }
 
-/** What the operator says stands in the way. */
+/** Problem that the operator reports. */
 async function trouble(
   client: KubeClient,
   { metadata }: Shoot,
@@ -165,7 +165,7 @@ async function download(
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
       throw new CliError(`${file} exists already, and coppice does not overwrite it`, { advice: 'name another file' });
     }
-    // It is ours: half a snapshot is none.
+    // Remove a partial download.
     await rm(file, { force: true });
     throw error;
   }

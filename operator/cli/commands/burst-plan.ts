@@ -10,7 +10,7 @@ import { printObject } from '../output.ts';
 import { planLines } from '../render/burst-plan.ts';
 import { cell } from '../render/text.ts';
 
-/** `coppice burst plan [NAME]`: of these policies. */
+/** `coppice burst plan [NAME]` for these policies. */
 export async function plan(context: Context, garden: KubeClient, policies: readonly BurstPolicy[]): Promise<number> {
   const { options, terminal } = context;
   const { policies: planned, gaps } = await looked(context, garden, policies);
@@ -30,11 +30,11 @@ export async function plan(context: Context, garden: KubeClient, policies: reado
   for (const [index, policy] of planned.entries()) terminal.print(...(index > 0 ? [''] : []), ...planLines(policy));
   for (const gap of gaps) terminal.note(`${terminal.notePaint('bad', 'error:')} ${cell(`could not check: ${gap}`)}`);
   terminal.note('Nothing was done.');
-  // Work may fit on what could not be looked at.
+  // Work may fit on clusters that could not be read.
   return gaps.length > 0 ? EXIT.failed : EXIT.ok;
 }
 
-/** As the operator would look at them now, once. */
+/** Observes the policies once, like the operator. */
 async function looked({ env, signal }: Context, garden: KubeClient, policies: readonly BurstPolicy[]) {
   const uids = new Set(policies.map(({ metadata }) => metadata.uid));
   const providers = openProviders({

@@ -5,10 +5,10 @@ import { connect } from '../connect.ts';
 import { type Context, Options } from '../context.ts';
 import { parse } from '../parse.ts';
 
-/** Longer than this and the person has typed it themselves. */
+/** By then the person has typed the word. */
 const PATIENCE_MS = 1500;
 
-/** `coppice __complete -- WORD...`: what could stand in place of the last word, one a line. Never fails. */
+/** `coppice __complete -- WORD...`: candidates for the last word, one per line. Never fails. */
 export const completionOf = (table: CommandTable): CommandModule => ({ run: (context) => complete(context, table) });
 
 async function complete(context: Context, table: CommandTable): Promise<undefined> {
@@ -28,14 +28,14 @@ async function complete(context: Context, table: CommandTable): Promise<undefine
       const list = await client.list(resource, { namespace: resource.namespaced ? namespace : undefined, signal });
       words.push(...list.items.map((object) => object.metadata.name));
     } catch {
-      // Completion that complains is worse than none.
+      // Completion must not print errors.
     }
   }
   if (words.length > 0) terminal.print(...words);
 }
 
 function optionsTyped(words: readonly string[], { commands, globals }: CommandTable): Options {
-  // What is being completed is not there yet, so nothing can be required.
+  // The line is unfinished: require no argument yet.
   const unfinished = commands.map((command) => ({
     ...command,
     positionals: command.positionals.map((positional) => ({ ...positional, required: false })),

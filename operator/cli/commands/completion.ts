@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
 
-// The scripts only ask `coppice __complete`, so that what they offer is always what this version knows.
+// The scripts call `coppice __complete`, so that candidates match the installed version.
 const SCRIPTS: Record<string, string> = {
   bash: `_coppice() {
   local line current="\${COMP_WORDS[COMP_CWORD]}"

@@ -8,7 +8,7 @@ import { explainFor, kubectlWords } from '../kubectl-words.ts';
 import { waitForCluster } from '../waiting.ts';
 import { missing } from './get.ts';
 
-/** As kubectl takes it, the kind stands first: `delete seed local` must not delete a cluster that is called local. */
+/** kubectl takes a kind first: `delete seed local` must not delete a cluster named `seed` or `local`. */
 async function refuseKind(context: Context): Promise<void> {
   const { options, program } = context;
   const [word = '', ...names] = context.positionals;
@@ -41,14 +41,14 @@ export async function run(context: Context): Promise<number | undefined> {
         if (options.flag('ignore-not-found')) continue;
         throw await missing(client, WORKER_CLUSTER, name, namespace, signal);
       }
-      // By uid: a cluster made again under this name in the meantime is not the one that was meant.
+      // By UID: the wait must not go on for a new cluster of the same name.
       const { uid } = cluster.metadata;
       await client.delete(resource, name, namespace, { ...(uid && { preconditions: { uid } }), signal });
       going.push({ name, uid });
       if (!options.flag('wait')) terminal.print(`WorkerCluster ${name} is being deleted.`);
     } catch (error) {
       signal.throwIfAborted();
-      // The other names still get their turn.
+      // Continue with the other names.
       const { message, exitCode } = await explainFor(context, error);
       if (positionals.length === 1) throw error;
       terminal.note(`${terminal.notePaint('bad', 'error:')} ${message}`);

@@ -17,7 +17,7 @@ import { kubectlWords } from '../kubectl-words.ts';
 import { formatAge } from '../render/age.ts';
 import { cell } from '../render/text.ts';
 
-/** Longer than that nobody waits for what is taken away after Ctrl-C. */
+/** Limit of the clean-up after Ctrl-C. */
 const CLEAN_UP_MS = 8 * 60_000;
 
 /** `coppice demo burst`. */
@@ -54,7 +54,7 @@ export async function run(context: Context): Promise<undefined> {
     const at = file === undefined ? undefined : await karmadaOf(client, file, options.text('context'), namespace, over);
     if (at) opened.push(at);
     await at?.fleet.check(over);
-    // Of a demo whose garden has forgotten it.
+    // Work of an earlier demo that the garden no longer has.
     await at?.fleet.takeWork(over);
     await at?.fleet.takeRest(over);
     const said = (line: string) => options.flag('verbose') && terminal.note(`scheduler: ${cell(line)}`);
@@ -74,7 +74,7 @@ export async function run(context: Context): Promise<undefined> {
   return undefined;
 }
 
-/** What it is played with. */
+/** Connections and objects of a running demo. */
 interface Play {
   readonly client: KubeClient;
   readonly fleet: Fleet;

@@ -26,7 +26,7 @@ import { didYouMean } from '../suggest.ts';
 import { missing } from './get.ts';
 
 const API_SERVER = "the cluster's own API server";
-/** A part that cannot be reached must not hold up what can be seen. */
+/** Time limit for each part: one that does not answer must not delay the others. */
 const PEEK_MS = 3000;
 
 /** `coppice describe [KIND] NAME`. */
@@ -68,7 +68,7 @@ function split(word: string): [string, string] {
   return [word.slice(0, slash), word.slice(slash + 1)];
 }
 
-/** Looks at everything that belongs to a cluster; what cannot be seen becomes a gap, not an error. */
+/** Reads everything that belongs to a cluster. A part that cannot be read becomes a gap, not an error. */
 async function gather(
   connection: Connection,
   object: WorkerCluster | Shoot,
@@ -90,7 +90,7 @@ async function gather(
     const ref = picture.cluster.status?.shootRef;
     if (ref === undefined) {
       const { attached } = picture.cluster.spec;
-      // What the operator refuses to connect to is no part of the picture, and the condition says why.
+      // The operator refuses to connect, and the condition says why: do not connect either.
       if (attached && conditionOf(object, 'APIServerAvailable')?.status === 'False') return picture;
       const own = attached ? attached.kubeconfigSecretRef : { name: kubeconfigSecretName(name) };
       if (picture.cluster.status?.kubeconfigRef || attached?.garden)
@@ -104,7 +104,7 @@ async function gather(
     picture.shoot = object as Shoot;
   }
   const { shoot } = picture;
-  // Objects only: there is nothing else to look at, and nobody to ask.
+  // No control plane: there is nothing else to read.
   if (shoot === undefined || lacksControlPlane(shoot)) return picture;
 
   const peek = AbortSignal.any([signal, AbortSignal.timeout(PEEK_MS)]);
@@ -119,7 +119,7 @@ async function gather(
       if (seed !== client) await seed.close();
       return list.items;
     }),
-    // Nobody is there to be asked while it sleeps.
+    // A hibernated cluster has no API server to ask.
     shoot.status?.hibernated
       ? []
       : noting(picture, API_SERVER, signal, () =>
@@ -130,15 +130,15 @@ async function gather(
   return picture;
 }
 
-/** Where a kubeconfig is. */
+/** Secret with a kubeconfig. */
 interface KubeconfigPlace {
   readonly namespace: string;
   readonly name: string;
-  /** Absent: as we write it. */
+  /** Key in the Secret; absent: the key that the operator writes. */
   readonly key?: string | undefined;
 }
 
-/** Of a cluster that a cloud manages, or others made, nothing can be seen but its nodes. `at` absent: it is the garden. */
+/** Reads nodes, which is all that is visible of a managed or attached cluster. `at` absent: the cluster is the garden itself. */
 async function gatherNodes(
   { client }: Connection,
   picture: ClusterDescription,
@@ -234,7 +234,7 @@ async function controlPlane(seed: KubeClient, namespace: string, signal: AbortSi
     });
 }
 
-/** Machines of a pool are pods in the seed (local) or only nodes (simulated); a pod and its node share a name. */
+/** Machines of a pool: pods in the seed (local) or nodes alone (simulated). A pod and its node have the same name. */
 export function machinesOf(pods: readonly KubeObject[], nodes: readonly KubeObject[]): MachineDescription[] {
   const byName = new Map(nodes.map((node) => [node.metadata.name, node]));
   const machines = pods.map((pod) => {

@@ -15,7 +15,7 @@ import { showProgress } from '../gardenview.ts';
 import { quote } from '../invocation.ts';
 import { gardenHere, removeContextsOf } from '../kubeconfig/garden-contexts.ts';
 
-/** A garden that has not answered by then is taken for one that does not run. */
+/** A garden that does not answer within this time counts as stopped. */
 const PATIENCE_MS = 3_000;
 
 /** `coppice down [--leave-clouds]`. */
@@ -30,7 +30,7 @@ export async function run(context: Context): Promise<undefined> {
   const garden = await openGarden(env);
   const here = await gardenHere(env);
   const wasHere = existsSync(garden.directory.root);
-  // Also without its folder: processes, mounts and networks may be left.
+  // Also without the state directory: processes, mounts and networks may remain.
   await showProgress(terminal, (onProgress) => garden.down({ onProgress }));
   const contexts = await removeContextsOf(here, env, context.signal);
   if (wasHere) await markDeleted(env, await currentContext(env));
@@ -42,25 +42,25 @@ export async function run(context: Context): Promise<undefined> {
   for (const line of [...contexts, ...(wasHere ? await whatStays(env) : [])]) terminal.note(line);
 }
 
-/** Current context of the person's kubeconfig; empty: none. */
+/** Current context of the person's kubeconfig; empty if there is none. */
 async function currentContext(env: Context['env']): Promise<string> {
   try {
     const found = await foundFiles(personalKubeconfigs(env));
     return (await combined(found))['current-context'] ?? '';
   } catch {
-    // One that cannot be read leads to no cluster.
+    // An unreadable kubeconfig selects no cluster.
     return '';
   }
 }
 
-/** What a garden leaves on this machine, a line each. Empty folders of its backups go. */
+/** What remains on this machine, one line each. Removes empty backup folders first. */
 async function whatStays(env: Context['env']): Promise<string[]> {
   const lines: string[] = [];
   const clouds = dataDirectory(env);
   if (clouds !== undefined) {
     const backups = join(clouds, 'backups');
     await removeEmptyFolders(backups);
-    // A folder that the person named is the person's.
+    // Keep a folder that the person named.
     if (!env.COPPICE_DATA) await rmdir(clouds).catch(() => {});
     if (existsSync(backups)) lines.push(`Backups of its clusters stay in ${backups}.`);
   }
@@ -72,15 +72,15 @@ async function whatStays(env: Context['env']): Promise<string[]> {
   return lines;
 }
 
-/** Removes a folder if nothing but folders is below it, else the folders below it of which that is true. */
+/** Removes a folder tree without files; from a tree with files, only the branches without files. */
 async function removeEmptyFolders(folder: string): Promise<void> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
   for (const entry of entries) if (entry.isDirectory()) await removeEmptyFolders(join(folder, entry.name));
-  // One that is not empty stays.
+  // Fails for a folder that is not empty.
   await rmdir(folder).catch(() => {});
 }
 
-/** What only this garden knows of, and nobody would take away after it. */
+/** Clusters in clouds that only this garden knows: after `down` nobody would delete them. */
 async function clustersInClouds(context: Context): Promise<string[]> {
   try {
     const { client } = await connectGarden(context);

@@ -66,7 +66,7 @@ export async function run(context: Context): Promise<number | undefined> {
   return undefined;
 }
 
-/** Prints the table, and then a row for each change, until the signal. */
+/** Prints the table, then a row for each change, until the signal is aborted. */
 async function watch(context: Context, { client, namespace }: Connection, kind: CliKind, name?: string): Promise<void> {
   const { options, terminal, signal } = context;
   const everywhere = options.flag('all-namespaces');
@@ -113,8 +113,8 @@ export function listOf(items: KubeObject[]): object {
 }
 
 /**
- * The error for a name that is not there (exit code 3).
- * @param existing names that are there; absent: unknown
+ * Error for a name that does not exist (exit code 3).
+ * @param existing names that exist; absent: unknown
  */
 export function notFound(
   kind: CliKind,
@@ -131,10 +131,10 @@ export function notFound(
   });
 }
 
-/** How many names a message lists. */
+/** Most names listed in a message. */
 const MOST_NAMED = 12;
 
-/** The same for one that was asked of an API server: with the name that was meant, or the names that there are. */
+/** Error for an object that the API server does not have, with the most similar name or all existing names. */
 export async function missing(
   client: Pick<KubeClient, 'list'>,
   kind: CliKind,
@@ -145,7 +145,7 @@ export async function missing(
   const existing = await client
     .list(kind.resource, { namespace, signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]) })
     .then(({ items }) => namesOf(items))
-    // Who may not list is told no more than before.
+    // A person without the right to list gets the error without names.
     .catch(() => []);
   return notFound(kind, name, namespace, existing);
 }
@@ -153,7 +153,7 @@ export async function missing(
 /** Names of objects, for `notFound`. */
 export const namesOf = (objects: readonly KubeObject[]): string[] => objects.map(({ metadata }) => metadata.name);
 
-/** How long a slip is worth a look at all names. */
+/** Time limit for listing names after a typing error. */
 const PATIENCE_MS = 2000;
 
 function target(positionals: readonly string[]): { kinds: readonly CliKind[]; name?: string } {
@@ -178,7 +178,7 @@ function target(positionals: readonly string[]): { kinds: readonly CliKind[]; na
   return name === undefined ? { kinds: [kind] } : { kinds: [kind], name };
 }
 
-/** Kinds that people look for in a cluster. */
+/** Kinds that live in clusters, not in the garden. */
 const OF_KUBERNETES =
   /^(no|nodes?|po|pods?|svc|services?|deploy|deployments?|ds|daemonsets?|sts|statefulsets?|jobs?|cronjobs?|ns|namespaces?|secrets?|cm|configmaps?|events?|pvc?|persistentvolumes?|persistentvolumeclaims?|ing|ingress|ingresses)$/;
 
@@ -231,7 +231,7 @@ interface ListOptions extends TableOptions {
   everywhere: boolean;
   /** Milliseconds since the epoch. */
   now: number;
-  /** Names as `kind/name`, for several tables one under the other. */
+  /** Shows names as `kind/name`, when several tables follow each other. */
   prefix?: boolean;
 }
 

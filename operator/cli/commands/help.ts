@@ -21,7 +21,7 @@ export const helpOn = (table: CommandTable): CommandModule => ({
   },
 });
 
-/** Prints help for one command, or for all of them. */
+/** Prints help for one command, or the overview. */
 export function showHelp(
   command: CommandSpec | undefined,
   { terminal, program }: Context,

@@ -7,7 +7,7 @@ import { CliError } from '../errors.ts';
 import { askWhetherServes } from '../serving.ts';
 import { waitForCluster } from '../waiting.ts';
 
-/** `coppice hibernate NAME` and `coppice wake NAME`: `spec.hibernation.enabled`, which schedules may change again. */
+/** `coppice hibernate NAME` and `coppice wake NAME`: set `spec.hibernation.enabled`. A schedule may change the state again. */
 export async function run(context: Context, asleep: boolean): Promise<undefined> {
   const { options, positionals, terminal, signal } = context;
   const name = positionals[0]!;
@@ -28,7 +28,7 @@ export async function run(context: Context, asleep: boolean): Promise<undefined>
   terminal.print(`WorkerCluster ${name} ${asleep ? 'goes to sleep' : 'wakes'}; "${wait}" waits for it.`);
 }
 
-/** A change of the field counts, and not its value: where it is false already and a schedule has put the cluster to sleep, removing it wakes the cluster. */
+/** The operator acts on a change of the field, not on its value. If the field is false and a schedule hibernated the cluster, removing the field wakes it. */
 function enabledFor({ spec }: WorkerCluster, asleep: boolean): boolean | null {
   const { enabled } = spec.hibernation ?? {};
   if (!asleep) return enabled === false ? null : false;

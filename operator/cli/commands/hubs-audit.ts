@@ -9,7 +9,7 @@ import { LEFT_OVERS_HEADER, leftOverRows } from '../render/hubs.ts';
 import { renderTable } from '../render/table.ts';
 import { cell } from '../render/text.ts';
 
-/** A hub's own controllers have so long to let go; the Works of Karmada are looked at every 10 s. */
+/** Time that a hub's controllers get to remove objects. Karmada's Works are read every 10 s. */
 const PATIENCE_MS = 30_000;
 
 /** `coppice hubs audit [--clean]`. */
@@ -45,7 +45,7 @@ export async function run(context: Context): Promise<number> {
   }
 }
 
-/** What nobody could look at may hold anything. */
+/** A gap may hide anything. */
 const isClear = ({ leftOvers, gaps }: Audit): boolean => leftOvers.length + gaps.length === 0;
 
 async function show({ options, terminal }: Context, { leftOvers, gaps, knows }: Audit): Promise<void> {
@@ -60,12 +60,12 @@ async function show({ options, terminal }: Context, { leftOvers, gaps, knows }: 
     );
     return;
   }
-  // Whole lines, whatever the width: they end in what to do.
+  // Do not cut lines to the width: each ends with what to do.
   const rows = leftOverRows(leftOvers, knows.garden);
   terminal.print(...renderTable(LEFT_OVERS_HEADER, rows, { paint: terminal.paint }));
 }
 
-/** One for programs. */
+/** A left-over for JSON. */
 const plain = ({ on, where, resource, namespace, name, owner, cause, heldBy }: LeftOver) => ({
   on,
   where,

@@ -14,7 +14,7 @@ import { contextName, GARDEN_CONTEXT } from '../kubeconfig/context-names.ts';
 import { changeKubeconfig, fileToChange, readOptional } from '../kubeconfig/file.ts';
 import { missing } from './get.ts';
 
-/** Options of certificates that are asked for. */
+/** Options of certificates on request. */
 const ON_REQUEST = ['viewer', 'expires-in', 'exec'];
 const OF_CLUSTERS = ['viewer', 'secret'];
 
@@ -44,7 +44,7 @@ export async function run(context: Context): Promise<undefined> {
   }
 
   if (options.flag('remove')) {
-    // No API server is asked: the cluster, or the whole garden, may be gone already.
+    // No request: the cluster or the garden may be gone already.
     const ours = garden ? GARDEN_CONTEXT : contextName(await namespaceHere(context), name!);
     const file = await fileToChange(personalKubeconfigs(env), ours);
     const removed =
@@ -111,7 +111,7 @@ async function clusterKubeconfig(context: Context, name: string): Promise<{ text
   return { text, ours };
 }
 
-/** Why nobody gives out certificates of the cluster, as a clause; undefined: the operator does. */
+/** Reason why the operator signs no certificates for the cluster, as a clause. Undefined: it signs. */
 function whyOnlySecret({ spec, status }: WorkerCluster): string | undefined {
   const mode = status?.mode ?? spec.mode;
   if (mode === 'Managed') return 'the cloud has the keys of its certificate authority';
@@ -131,7 +131,7 @@ async function storedKubeconfig(
   const value = (secret?.data as Record<string, string> | undefined)?.[ref?.key ?? KUBECONFIG_KEY];
   if (value === undefined) throw notYet(cluster);
   const text = Buffer.from(value, 'base64').toString('utf8');
-  // Whoever writes Secrets of that namespace could otherwise have a person's kubectl run a program.
+  // Otherwise a person with write access to the namespace's Secrets could make another person's kubectl run a program.
   return rewriteUntrustedKubeconfig(text, `the kubeconfig in Secret ${namespace}/${secretName}`);
 }
 

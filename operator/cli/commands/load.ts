@@ -69,12 +69,12 @@ function named(name: string | undefined, read: (name: string) => string): string
 }
 
 const isFileHere = async (path: string): Promise<boolean> => {
-  // A name without a folder or an ending may be both; then the image is meant, as for Docker.
+  // A bare name may be a file or an image: it means the image, as in Docker.
   if (!/^[./]/.test(path)) return false;
   return (await stat(path).catch(() => undefined))?.isFile() ?? false;
 };
 
-/** The archive as a plain tar: itself, or a copy. */
+/** The archive as an uncompressed tar: the file itself or a copy. */
 async function unpacked(path: string, folder: string): Promise<string> {
   const [{ unpackArchive }, { NoRoomError, whileRoom }] = await Promise.all([
     import('../../garden/images/load/unpack.ts'),
@@ -102,7 +102,7 @@ async function saved(image: string, ref: string, folder: string, { terminal, env
   const { saveFromEngine } = await import('../../garden/images/load/engines.ts');
   const file = join(folder, 'archive.tar');
   const engine = await saveFromEngine(image, ref, file).catch((error: Error) => {
-    // Under sudo, engines of an ordinary user's own are not seen: root has others of the same name.
+    // Under sudo, root does not see the images of the user's own engine.
     const advice =
       env.SUDO_USER && env.SUDO_USER !== 'root'
         ? `sudo shows root's images only: as ${env.SUDO_USER}, run "docker save ${image} | sudo ${howToCallCoppice(env)} load -", or the same with podman`
@@ -124,7 +124,7 @@ async function findCluster(context: Context, name: string): Promise<{ name: stri
   }
 }
 
-/** Nodes that have an older image of the name, and those of the cluster that was named, take the new one now. */
+/** Makes nodes with an older image of this name, and nodes of the named cluster, pull the new image. */
 async function refreshNodes(
   context: Context,
   refs: readonly string[],

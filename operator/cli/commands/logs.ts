@@ -6,7 +6,7 @@ import { didYouMean } from '../suggest.ts';
 
 const ENDING = '.log';
 
-/** `coppice logs [PROCESS]`: of the garden on this machine. Logs of pods are kubectl's. */
+/** `coppice logs [PROCESS]`: logs of this machine's garden. Logs of pods: kubectl. */
 export async function run(context: Context): Promise<undefined> {
   const { options, positionals, terminal, env } = context;
   const name = positionals[0] ?? 'operator';
@@ -22,6 +22,6 @@ export async function run(context: Context): Promise<undefined> {
     throw new CliError(what, { exitCode: EXIT.notFound, advice: near });
   }
   const text = await readFile(directory.logFile(name), 'utf8');
-  // What a process has printed must not steer the terminal.
+  // A log must not control the terminal.
   for (const line of text.trimEnd().split('\n').slice(-lines)) terminal.print(oneLine(line));
 }

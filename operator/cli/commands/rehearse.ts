@@ -25,15 +25,15 @@ import { rehearsalDocument } from '../render/rehearsal-document.ts';
 import { type Compared, renderCompared, renderWaits } from '../render/rehearsal-work.ts';
 import { readManifests } from './apply.ts';
 
-/** Lines of the timeline that are shown where nobody says how many. */
+/** Default limit of timeline lines. */
 const TIMELINE_LINES = 200;
-/** After so many moments of the virtual clock Ctrl-C gets its chance. */
+/** Number of events after which the loop yields, so that Ctrl-C works. */
 const MOMENTS_BETWEEN_BREATHS = 1000;
 /**
- * When a trace without dates begins that has a policy: months of a budget begin with it, and the same scenario has the same report on any day.
+ * Start of a trace without dates that has a policy. Fixed, because months of a budget begin with it: a scenario has the same report on any day.
  */
 const EPOCH = Date.UTC(2026, 0, 1);
-/** Beyond this a timer overflows and fires at once. */
+/** Longest delay of a timer: Node fires a longer one at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** `coppice rehearse -f MANIFEST --trace FILE`. */
@@ -57,7 +57,7 @@ export async function run(context: Context): Promise<number | undefined> {
   const survey = await surveyTrace(traceLines(trace, curve), scenario);
   const until = untilOf(context, survey);
   const form = { start: survey.start, dated: survey.dated };
-  // Clusters that are bought have names of some length, which nobody knows before.
+  // Bought clusters need room in the name column; their names are not known yet.
   const clusters = [
     ...scenario.clusters.keys(),
     ...(scenario.policy ? scenario.policy.spec.candidates.map(({ name }) => boughtName(scenario, name)) : []),
@@ -122,13 +122,13 @@ export async function run(context: Context): Promise<number | undefined> {
   return undefined;
 }
 
-/** A name as clusters of this candidate get one. */
+/** Example of a name that clusters of this candidate get. */
 const boughtName = ({ policy }: Scenario, candidate: string): string => {
   const { name, namespace = '' } = policy!.metadata;
   return `${namespace}/${burstClusterName(name, candidate, '', 0)}`;
 };
 
-/** What else could have been done; undefined: nothing was bought by a policy. */
+/** Comparison with other ways to run the work. Undefined: no policy bought anything. */
 async function comparedTo(
   scenario: Scenario,
   report: Report,
@@ -155,7 +155,7 @@ async function comparedTo(
   };
 }
 
-/** Throws before the rehearsal, which may take a minute, rather than after it. */
+/** Throws before the rehearsal, which may take a minute, if the file cannot be written. */
 async function mustBeWritable(file: string): Promise<void> {
   await access(dirname(file), constants.W_OK).catch((error: Error) => {
     throw new CliError(`cannot write ${file}: ${error.message}`);
@@ -178,7 +178,7 @@ async function writeChart(
   }
 }
 
-/** The trace, with the system's errors said as this command line says them. */
+/** Lines of the trace. Turns system errors into CLI errors. */
 async function* traceLines(file: string, curve: CurveOptions): ReturnType<typeof readTrace> {
   try {
     yield* readTrace(file, curve);
@@ -206,7 +206,7 @@ async function simulationsOf(file: string | undefined): Promise<Record<string, u
   });
 }
 
-/** How a curve of demand becomes replicas: --per and --replica. */
+/** Options --per and --replica: how a demand curve becomes replicas. */
 function curveOf({ options }: Context): CurveOptions {
   const per = options.text('per');
   if (per !== undefined && !(Number(per) > 0 && Number.isFinite(Number(per))))
@@ -248,7 +248,7 @@ function untilOf({ options }: Context, survey: Survey): number | undefined {
     throw new UsageError(`--until ${text} is a date, and the trace has none`, 'give a duration');
   const duration = parseDuration(text);
   const until = date?.dated ? date.at : duration === undefined ? undefined : survey.start + duration;
-  // Beyond this dates cannot be told any more.
+  // Limit of Date.
   if (until === undefined || until > 3e14)
     throw new UsageError(
       `--until needs a duration or a date, but got "${text}"`,
@@ -258,7 +258,7 @@ function untilOf({ options }: Context, survey: Survey): number | undefined {
   return until;
 }
 
-/** Lets real time pass as --speed says, and Ctrl-C come through. */
+/** Waits as --speed says, and yields so that Ctrl-C works. */
 function paceOf(signal: AbortSignal, start: number, speed: number | undefined) {
   const began = performance.now();
   let moments = 0;

@@ -4,7 +4,7 @@ import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
 
-/** `coppice scale NAME --nodes N`, through the scale subresource as autoscalers do. */
+/** `coppice scale NAME --nodes N`: writes the scale subresource, like autoscalers. */
 export async function run(context: Context): Promise<undefined> {
   const { options, positionals, terminal, signal } = context;
   const name = positionals[0]!;

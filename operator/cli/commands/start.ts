@@ -36,7 +36,7 @@ export async function run(context: Context): Promise<number | undefined> {
   const hosting = await hostingHere(context);
   const example = projectFile('examples', hosting.kind === 'simulated' ? 'simulated.yaml' : 'local.yaml');
   const manifests = await readManifests(files.length > 0 ? files : [example]);
-  // A file that the person names is wanted as it reads. The example is only the first cluster: it may have been scaled since.
+  // Apply a file that the person names. Keep the example cluster if it exists: the person may have scaled it.
   const keep = files.length === 0;
   refuseImpossible(
     hosting,
@@ -51,7 +51,7 @@ export async function run(context: Context): Promise<number | undefined> {
   const code = await withGarden(garden, context, next, async () => {
     const connection = await connectGarden(context);
     const clusters: WorkerCluster[] = [];
-    // Who has been here before knows the way.
+    // Print next steps only the first time.
     let isFirst = false;
     for (const { object } of manifests) {
       const { applied, action } = await applyWhenKnown(connection, object, { keep, signal });
@@ -113,7 +113,7 @@ async function tellNextSteps({ terminal, env }: Context, cluster: WorkerCluster)
   if (!isThere) terminal.note('There is no kubectl on PATH: the garden is getting one now, to the path above.');
 }
 
-/** Right after its first start the operator may not have installed the kinds yet. */
+/** Applies a manifest; retries while the operator has not installed the CRDs yet. */
 async function applyWhenKnown(
   { client, namespace }: Connection,
   object: KubeObject,
@@ -124,7 +124,7 @@ async function applyWhenKnown(
     try {
       return await applyObject(client, object, namespace, options);
     } catch (error) {
-      // A namespace that is not there does not come by waiting.
+      // A missing namespace does not appear by waiting.
       const unknown = error instanceof KubeApiError && error.isNotFound && error.details?.kind !== 'namespaces';
       if (!unknown || performance.now() > deadline) throw error;
       await sleep(KINDS_RETRY_MS, undefined, { signal: options.signal });
@@ -134,14 +134,14 @@ async function applyWhenKnown(
 
 interface NextSteps {
   cluster: WorkerCluster;
-  /** How to call the two programs so that a line works as printed. */
+  /** How to call the programs, so that printed lines work. */
   coppice: string;
   kubectl: string;
-  /** The path of the second example. */
+  /** Path of the second example. */
   example: string;
 }
 
-/** What to do once a cluster is Ready. Every line works as printed, in the order they stand. */
+/** Next steps once a cluster is Ready. Each line works as printed, in this order. */
 export function nextSteps({ cluster, coppice, kubectl, example }: NextSteps): string[] {
   const { name, namespace = 'default' } = cluster.metadata;
   const where = inNamespace(namespace);

@@ -76,12 +76,12 @@ export async function run(context: Context): Promise<number> {
   return ok ? EXIT.ok : EXIT.failed;
 }
 
-/** Whether a part of the garden is as it should be. */
+/** Whether a part of the garden is healthy. */
 function isHealthy(state: ComponentStatus['state']): boolean {
   return state === 'running';
 }
 
-/** What the garden is, and what pods reach from it. */
+/** State of the garden and egress of its pods. */
 export function headline({ phase, error, notice, apiserver, egress }: GardenStatus, program: string): string[] {
   const says: Record<GardenStatus['phase'], string> = {
     absent: `There is no garden here; "${program} up" creates one.`,

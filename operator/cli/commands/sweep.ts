@@ -53,7 +53,7 @@ import { printObject } from '../output.ts';
 import { formatAge } from '../render/age.ts';
 import { renderTable } from '../render/table.ts';
 
-/** What of the garden says where to look. */
+/** Objects of the garden that tell where to search. */
 interface Picture {
   profiles: CloudProfile[];
   bindings: CredentialsBinding[];
@@ -137,7 +137,7 @@ async function look(client: KubeClient, namespace: string, signal: AbortSignal):
     client.list<CredentialsBinding>(CREDENTIALSBINDINGS, { signal }),
     client.list<WorkerCluster>(WORKERCLUSTERS, { signal }),
     client.list<Seed>(SEEDS, { signal }),
-    // Not those of tenants' namespaces: what lies there anybody may have written.
+    // Only this namespace: anybody could have written receipts in tenants' namespaces.
     client.list<Secret>(SECRETS, { labelSelector: RECEIPT_SELECTOR, namespace, signal }),
   ]);
   return {
@@ -152,8 +152,7 @@ async function look(client: KubeClient, namespace: string, signal: AbortSignal):
 type DNSRef = { kind?: string | undefined; name: string };
 
 /**
- * Which credentials lead to which clouds: by bindings, by clusters and their names, by seeds' domains, and by what is remembered of
- * clusters that are no more.
+ * Clouds that each credential leads to: by bindings, clusters and their DNS names, domains of seeds, and receipts of deleted clusters.
  */
 function usesOf({
   profiles,
@@ -169,7 +168,7 @@ function usesOf({
       const use = find();
       uses.set(`${profile.metadata.name}/${accountKeyOf(use)}`, { profile, use });
     } catch {
-      // What leads nowhere says so in its own status.
+      // Skip what leads to no cloud; its own status says so.
     }
   };
   const named = (name: string) => profiles.find((profile) => profile.metadata.name === name);
@@ -236,14 +235,14 @@ async function accountsOf(
       profile,
       clouds,
       credentials,
-      // Records are in no region.
+      // DNS records have no region.
       ...(wanted.region === undefined ? { regions, dns } : { regions: [wanted.region] }),
     });
   }
   return accounts;
 }
 
-/** What is remembered of a cluster of which nothing is left any more goes too. */
+/** Deletes receipts of clusters that have nothing left. */
 async function forget(
   client: KubeClient,
   namespace: string,
@@ -262,7 +261,7 @@ async function forget(
   }
 }
 
-/** @param isWhole whether everything could be checked */
+/** @param isWhole whether every place could be searched */
 async function show({ options, terminal }: Context, found: readonly FoundOrphan[], isWhole: boolean): Promise<void> {
   const format = options.text('output');
   if (format === 'json' || format === 'yaml') {
@@ -291,7 +290,7 @@ async function show({ options, terminal }: Context, found: readonly FoundOrphan[
   terminal.print(...renderTable(header, rows, { ...width, paint: terminal.paint }));
 }
 
-/** An orphan for programs: without the credentials that found it. */
+/** An orphan for JSON, without its credentials. */
 const plain = ({ by, ageMs, ...orphan }: FoundOrphan) => ({
   provider: by.profile.metadata.name,
   ...orphan,

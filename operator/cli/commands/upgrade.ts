@@ -8,7 +8,7 @@ import { UsageError } from '../errors.ts';
 export async function run(context: Context): Promise<undefined> {
   const { options, positionals, terminal, signal } = context;
   const name = positionals[0]!;
-  // As kubectl prints versions.
+  // kubectl prints versions with a v.
   const version = options.text('to')?.replace(/^v(?=[0-9])/, '');
   if (version === undefined)
     throw new UsageError('upgrade needs --to VERSION', `for example: coppice upgrade ${name} --to 1.36`);

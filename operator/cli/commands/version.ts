@@ -6,7 +6,7 @@ import { printObject } from '../output.ts';
 
 const SERVER_MS = 3000;
 
-/** `coppice version`. A server that does not answer is said so, and is no failure. */
+/** `coppice version`. A server that does not answer is reported and is no failure. */
 export async function run(context: Context): Promise<undefined> {
   const { options, terminal, signal } = context;
   const { version } = JSON.parse(await readFile(new URL('../../../package.json', import.meta.url), 'utf8')) as {

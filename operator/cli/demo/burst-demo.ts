@@ -33,15 +33,15 @@ import {
 } from './burst-objects.ts';
 import type { Fleet } from './fleet.ts';
 
-/** A limit for each step, on a machine that has other work as well. */
+/** Time limit of each step, on a busy machine. */
 const STEP_MS = 3 * 60_000;
 
-/** What is waited for is told again this often: who reads a log must not think that nothing happens. */
+/** Interval of repeating what the demo waits for: a reader of a log must see that it goes on. */
 const TELL_MS = 20_000;
 
 const secondsSince = (time: number): string => ((Date.now() - time) / 1000).toFixed(1);
 
-/** Plays a peak in an embedded garden, and tells what was seen of it. */
+/** Plays a peak in an embedded garden, and prints what happened. */
 export class BurstDemo {
   readonly #garden: KubeClient;
   readonly #fleet: Fleet;
@@ -71,7 +71,7 @@ export class BurstDemo {
     this.#policies = this.#follow<BurstPolicy>(garden, BURSTPOLICIES, CLUSTERS_IN);
   }
 
-  /** Throws what did not come, in a sentence; the signal's reason when aborted. */
+  /** Plays the demo. Throws a sentence about the step that did not happen in time; the signal's reason when aborted. */
   async play(): Promise<void> {
     await this.#garden.apply(privateCluster, { signal: this.#signal });
     this.#tell(`created the private cluster: WorkerCluster ${CLUSTERS_IN}/${PRIVATE}, one node of 2 CPUs`);
@@ -124,7 +124,7 @@ export class BurstDemo {
     await Promise.all(this.#clients.map((client) => client.close()));
   }
 
-  /** What has no place, in a sentence. */
+  /** Sentence about replicas without a place. */
   #refused(replicas: number): Promise<string> {
     const what = `${this.#fleet.scheduler} to say that it has no place for some of ${replicas} replicas`;
     return this.#until(this.#fleet.caches(), () => this.#fleet.refusal(), what);
@@ -182,7 +182,7 @@ export class BurstDemo {
     );
   }
 
-  /** How many replicas run on each, once there are so many on all together. */
+  /** Running replicas by place, once their sum is `count`. */
   #runningOn(places: readonly Informer<Pod>[], count: number): Promise<number[]> {
     const running = () => places.map((pods) => pods.list().filter((pod) => conditionIsTrue(pod, 'Ready')).length);
     return this.#until(

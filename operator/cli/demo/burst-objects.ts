@@ -9,35 +9,35 @@ import { IMAGES } from '../../garden/images/catalog.ts';
 import { podSecurityLabels } from '../../kube/pod-security.ts';
 import type { Deployment, KubeObject } from '../../kube/resources.ts';
 
-/** Namespace of the clusters and of the policy. */
+/** Namespace of the clusters and the policy. */
 export const CLUSTERS_IN = 'burst-demo';
-/** Namespace of the work, in whatever has it; with the neutral hub also of ClusterProfiles and the PlacementDecision. */
+/** Namespace of the work; with the neutral hub also of ClusterProfiles and the PlacementDecision. */
 export const FLEET = 'burst-demo-fleet';
-/** Name of the Hub and of the CloudProfile. */
+/** Name of Hub and CloudProfile. */
 export const DEMO = 'burst-demo';
 export const PRIVATE = 'private';
 export const POLICY = 'peak';
 export const WORK = 'web';
-/** By this the demo knows what an earlier run of it has left. */
+/** Label by which the demo recognizes objects of an earlier run. */
 export const MARK = { [LABELS.managedBy]: 'coppice-demo' };
 
 const CURRENCY = 'USD';
-/** Machines whose prices are taken, by candidate: both have 2 CPUs, as a local machine says that it has. */
+/** Cloud machines whose prices the demo uses, by candidate: both have 2 CPUs, as local machines report. */
 const SOLD_AS = [
   { candidate: 'aws', profile: 'aws', machineType: 'm5.large', region: 'eu-central-1' },
   { candidate: 'gcp', profile: 'gcp', machineType: 'e2-standard-2', region: 'europe-west3' },
 ];
 
-/** A machine of a cloud that a local one stands for. */
+/** Cloud machine that a local machine represents. */
 export interface Sold {
   readonly candidate: string;
   readonly machineType: string;
   readonly region: string;
-  /** In USD. */
+  /** USD per hour. */
   readonly hourly: string;
 }
 
-/** What machines of clouds cost on demand, by the profiles that come with Coppice. Throws where they do not say. */
+/** On-demand prices of these machines, from Coppice's CloudProfiles. Throws if a profile lacks one. */
 export const soldAs = (profiles: readonly CloudProfile[]): Sold[] =>
   SOLD_AS.map(({ candidate, profile, machineType, region }) => {
     const type = profiles
@@ -48,15 +48,15 @@ export const soldAs = (profiles: readonly CloudProfile[]): Sold[] =>
     return { candidate, machineType, region, hourly: formatMoney(price) };
   });
 
-/** Three of them fit beside the system on a node of 2 CPUs. */
+/** Three replicas fit on a node of 2 CPUs beside the system pods. */
 export const REPLICA = { cpu: '500m', memory: '32Mi' };
 export const FIT = 3;
-/** With a second node of the private cluster. */
+/** Replicas that fit once the private cluster has its second node. */
 export const RISEN = 6;
-/** For which it is too small with both. */
+/** More replicas than the private cluster holds with both nodes. */
 export const PEAK = 9;
 
-/** So many replicas of this, with no more than a pod needs. Every local machine has the image. */
+/** Deployment of pause pods with minimal requests. Every local machine has the image. */
 export const workOf = (name: string, replicas: number): Deployment => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
@@ -74,7 +74,7 @@ export const workOf = (name: string, replicas: number): Deployment => ({
   },
 });
 
-/** What is there before the story begins. */
+/** Objects that exist before the demo begins. */
 export function stage(
   local: CloudProfile,
   sold: readonly Sold[],
@@ -100,7 +100,7 @@ export function stage(
     metadata: { name: DEMO, labels: MARK },
     spec: {
       allowedNamespaces: [CLUSTERS_IN],
-      // A demo that was interrupted may leave work that nobody takes back.
+      // An interrupted demo may leave work that nobody removes.
       drain: { timeout: '1m', force: true },
       ...hub,
     },
@@ -110,7 +110,7 @@ export function stage(
   return [namespace, profile, demo];
 }
 
-/** By this the policy finds the cluster whose pool it may have grow. */
+/** Labels by which the policy finds the cluster whose pool it may grow. */
 const GROWS = { fleet: 'private' };
 
 export const privateCluster: WorkerCluster = {
@@ -124,17 +124,17 @@ export const privateCluster: WorkerCluster = {
   },
 };
 
-/** With times so short as nobody would have them who pays. */
+/** Policy with times far shorter than a paying user would choose. */
 export const policy = (sold: readonly Sold[]): BurstPolicy => ({
   apiVersion: ALPHA_API_VERSION,
   kind: 'BurstPolicy',
   metadata: { name: POLICY, namespace: CLUSTERS_IN },
   spec: {
     hub: DEMO,
-    // Of a hub that has other work as well nothing else is bought for.
+    // Ignore other work of the hub.
     namespaces: [FLEET],
     trigger: { pendingFor: '1ms' },
-    // Machines that somebody owns cost nothing more when they are used.
+    // Using an owned machine costs nothing more.
     grow: [{ name: PRIVATE, clusterSelector: { matchLabels: GROWS }, maximumNodes: 1, assumedHourly: '0' }],
     candidates: sold.map(({ candidate, machineType }) => ({
       name: candidate,

@@ -18,7 +18,7 @@ import { KARMADA_SECRET, type KarmadaFleet } from './karmada-fleet.ts';
 
 const PATIENCE_MS = 4 * 60_000;
 
-/** What there is by the names that the demo takes. Throws CliError where somebody else has taken one. @param namespace the operator's */
+/** Objects with the demo's names. Throws CliError if one is not the demo's. @param namespace the operator's */
 export async function leftOfDemo(garden: KubeClient, namespace: string, signal: AbortSignal): Promise<KubeObject[]> {
   const named: [Resource, string, string?][] = [
     [NAMESPACES, CLUSTERS_IN],
@@ -39,9 +39,9 @@ export async function leftOfDemo(garden: KubeClient, namespace: string, signal: 
 }
 
 /**
- * Takes away all that a demo makes, also of one that was interrupted, and waits until it is gone. Throws what is left.
+ * Deletes everything that a demo makes, also of an interrupted one, and waits until it is gone. Throws with what remains.
  * @param namespace the operator's
- * @param karmada the one that it was played in; undefined: none
+ * @param karmada Karmada of the demo; undefined: none
  */
 export async function cleanUp(
   garden: KubeClient,
@@ -52,7 +52,7 @@ export async function cleanUp(
   const there = await leftOfDemo(garden, namespace, signal);
   const has = (kind: Resource, name: string) =>
     there.some((one) => one.kind === kind.kind && one.metadata.name === name);
-  // Work first: a cluster that leaves waits until nothing is placed there. One that nobody can take back is forced out.
+  // Work first: a leaving cluster waits until nothing is placed there. A cluster whose work cannot be removed leaves by force.
   let failure: unknown;
   const inKarmada = async (act: ((stop: AbortSignal) => Promise<void>) | undefined) => {
     await act?.(signal).catch((error: unknown) => {
@@ -81,7 +81,7 @@ export async function cleanUp(
   };
   await take([HUBS, CLOUDPROFILES]);
   await inKarmada(karmada && ((stop) => karmada.takeRest(stop)));
-  // As long as anything is left in a Karmada, this leads there.
+  // Keep the Secret while Karmada still has objects of the demo.
   if (failure) throw failure;
   await take([SECRETS, NAMESPACES]);
 }

@@ -6,18 +6,18 @@ import { CliError, EXIT } from '../errors.ts';
 import { parseKubeconfig, writeKubeconfig } from '../kubeconfig/config.ts';
 import { KARMADA_SECRET, KarmadaFleet } from './karmada-fleet.ts';
 
-/** Context of Karmada's API server in the kubeconfig that its own installers write, beside that of the cluster it runs in. */
+/** Context of Karmada's API server in the kubeconfig written by Karmada's installers; they add a second context for the host cluster. */
 const CONTEXT = 'karmada-apiserver';
 
-/** A Karmada, as long as it is talked to. */
+/** Connection to a Karmada. */
 export interface ExistingKarmada {
   readonly fleet: KarmadaFleet;
   readonly close: () => Promise<void>;
 }
 
 /**
- * The Karmada of a person. Throws CliError where the kubeconfig is not there, or says what no Secret may say.
- * @param context absent: that of Karmada's API server, else the current one
+ * Connects to a person's Karmada. Throws CliError if the kubeconfig is missing, or has entries that a Secret may not have.
+ * @param context absent: `karmada-apiserver` if it exists, else the current one
  * @param namespace the operator's
  */
 export async function karmadaOf(
@@ -44,7 +44,7 @@ export async function karmadaOf(
   return open(garden, kubeconfig, namespace, signal);
 }
 
-/** That of a demo that was interrupted; undefined: it was played in none, or has left nothing there. */
+/** Karmada of an interrupted demo. Undefined: the demo used none, or left nothing there. */
 export async function karmadaLeft(
   garden: KubeClient,
   namespace: string,
@@ -66,7 +66,7 @@ async function open(
   return { fleet, close: () => client.close() };
 }
 
-/** With this context alone: others may lead to what is none of the operator's business. */
+/** The kubeconfig with this context only: the operator must not learn of others. */
 function only(document: ReturnType<typeof parseKubeconfig>, name: string): ReturnType<typeof parseKubeconfig> {
   const contexts = (document.contexts ?? []).filter((one) => one.name === name);
   const { cluster, user } = (contexts[0]?.context ?? {}) as { cluster?: string; user?: string };

@@ -2,37 +2,37 @@ import type { HubSpec } from '../../api/hub.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 
-/** Where the work of the demo is, and who moves it: what a Hub leads to. */
+/** The hub side of the demo: where its work is, and which scheduler moves it. */
 export interface Fleet {
   readonly hub: Pick<HubSpec, 'type'> & Partial<HubSpec>;
-  /** What else there is in the garden before the Hub. */
+  /** Objects that the garden needs before the Hub. */
   readonly objects: readonly KubeObject[];
-  /** By whom work is moved, in words. */
+  /** Name of the scheduler, in words. */
   readonly scheduler: string;
 
-  /** Has somebody who moves work. @returns aborted with the reason when that ends by itself */
+  /** Starts the scheduler. @returns a signal aborted, with the reason, when the scheduler ends by itself */
   begin(signal: AbortSignal): Promise<AbortSignal>;
-  /** What all that is asked here changes with. */
+  /** Informers whose changes affect the answers below. */
   caches(): readonly Informer[];
-  /** How a cluster of this name in the hub is called there, in words. */
+  /** How the hub calls the member, in words. */
   nameOf(member: string): string;
-  /** Kinds of what there is of a member, in words. */
+  /** Kinds of a member's objects, in words. */
   readonly kinds: string;
-  /** What there is still of it, each in words. */
+  /** Objects of the member that still exist, each in words. */
   leftOf(member: string): string[];
 
-  /** Has as many replicas run as the private cluster takes. */
+  /** Runs as many replicas as the private cluster has room for. */
   fill(signal: AbortSignal): Promise<void>;
-  /** Whether the scheduler knows that this member is full. */
+  /** Whether the scheduler knows that the member is full. */
   isFull(member: string): boolean;
-  /** Has as many asked for as it takes with another node. */
+  /** Raises replicas to what one more node can hold. */
   rise(signal: AbortSignal): Promise<void>;
-  /** Has more of them asked for than it ever takes. */
+  /** Raises replicas beyond what the private cluster can ever hold. */
   peak(signal: AbortSignal): Promise<void>;
-  /** What has no place, a sentence; undefined: nobody says so yet. */
+  /** Sentence about work without a place. Undefined: nothing reported yet. */
   refusal(): string | undefined;
-  /** Has no more asked for than at first. @returns that, in words */
+  /** Lowers replicas to the first number. @returns that number, in words */
   ebb(signal: AbortSignal): Promise<string>;
-  /** Ends what was begun, and forgets what was read. */
+  /** Stops the scheduler and the informers. */
   end(): Promise<void>;
 }

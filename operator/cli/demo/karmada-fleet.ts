@@ -12,9 +12,9 @@ import { CliError } from '../errors.ts';
 import { CLUSTERS_IN, DEMO, FIT, FLEET, MARK, PEAK, REPLICA, RISEN, WORK, workOf } from './burst-objects.ts';
 import type { Fleet } from './fleet.ts';
 
-/** Secret of the operator with the kubeconfig of the Karmada, as long as there is anything in it. */
+/** Secret in the operator's namespace with Karmada's kubeconfig; exists while the demo has objects in that Karmada. */
 export const KARMADA_SECRET = 'burst-demo-karmada';
-/** What is asked for beside what runs always, first and at the peak: Karmada divides a Deployment as a whole. */
+/** Deployment of the extra replicas. A second Deployment, because Karmada divides a Deployment as a whole. */
 const SALE = 'sale';
 const RUSH = 'rush';
 const REPLICAS = { [SALE]: RISEN - FIT, [RUSH]: PEAK - RISEN };
@@ -29,7 +29,7 @@ const PATIENCE_MS = 2 * 60_000;
 
 type Binding = KubeObject & { status?: { conditions?: { type: string; status: string; message?: string }[] } };
 
-/** A Karmada that somebody has, into which the clusters of the demo go as members, and its own scheduler. */
+/** An existing Karmada with its own scheduler. Clusters of the demo become its members. */
 export class KarmadaFleet implements Fleet {
   readonly hub = { type: 'Karmada', kubeconfigRef: { name: KARMADA_SECRET } } as const;
   readonly scheduler = 'Karmada';
@@ -43,9 +43,9 @@ export class KarmadaFleet implements Fleet {
   readonly #namespaces: Informer;
 
   /**
-   * @param kubeconfig of `karmada`, without names of files
+   * @param kubeconfig of `karmada`, without file paths
    * @param namespace the operator's
-   * @param garden UID of its kube-system: several gardens may play in one Karmada
+   * @param garden UID of the garden's namespace kube-system: distinguishes gardens that use one Karmada
    */
   constructor(karmada: KubeClient, kubeconfig: string, namespace: string, garden: string) {
     this.#karmada = karmada;
@@ -64,7 +64,7 @@ export class KarmadaFleet implements Fleet {
     this.#namespaces = new Informer(karmada, NAMESPACES);
   }
 
-  /** Throws a CliError where it is none, or where somebody else has the name that the demo takes there. */
+  /** Throws CliError if the API server is no Karmada, or if the demo's names are taken there. */
   async check(signal: AbortSignal): Promise<void> {
     const [problem] = await karmadaHub.validate(readerOf(this.#karmada, signal), this.hub);
     if (problem)
@@ -129,14 +129,14 @@ export class KarmadaFleet implements Fleet {
     await Promise.all(this.caches().map((cache) => cache.stop()));
   }
 
-  /** Takes back all work that a demo of this garden has made there, and waits until Karmada has let go of it. */
+  /** Deletes all work of this garden's demos, and waits until Karmada has released it. */
   async takeWork(signal: AbortSignal): Promise<void> {
     for (const kind of [DEPLOYMENTS, PROPAGATIONPOLICIES]) await this.#takeAway(kind, signal);
     const namespace = await this.#karmada.getOrUndefined(NAMESPACES, FLEET, undefined, { signal });
     if (namespace && this.#isOurs(namespace)) await this.#untilNone(RESOURCEBINDINGS, { namespace: FLEET }, signal);
   }
 
-  /** Takes away the rest, when all clusters have left. Throws what is left. */
+  /** Deletes the rest, once all clusters have left. Throws if something remains. */
   async takeRest(signal: AbortSignal): Promise<void> {
     await this.#takeAway(NAMESPACES, signal);
     const selectors = { labelSelector: selectorOf(this.#marks) };
@@ -158,7 +158,7 @@ export class KarmadaFleet implements Fleet {
       spec: {
         resourceSelectors: [{ apiVersion: 'apps/v1', kind: 'Deployment', name }],
         placement: {
-          // Other members of that Karmada are none of the demo's business.
+          // Do not touch other members of that Karmada.
           clusterAffinity: { labelSelector },
           replicaScheduling: {
             replicaSchedulingType: 'Divided',
@@ -171,7 +171,7 @@ export class KarmadaFleet implements Fleet {
     await this.#make(policy, PROPAGATIONPOLICIES, signal);
   }
 
-  /** Never takes over what somebody else has made: it is made, and not applied. */
+  /** Creates an object. Create, not apply: apply would take over an object of somebody else. */
   async #make(object: KubeObject, resource: Resource, signal: AbortSignal): Promise<void> {
     const { metadata } = object;
     const marked = { ...object, metadata: { ...metadata, labels: { ...metadata.labels, ...this.#marks } } };

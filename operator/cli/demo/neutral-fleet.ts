@@ -10,7 +10,7 @@ import { type SchedulerProcess, startScheduler } from './scheduler-process.ts';
 
 const UNPLACED = /"replicas":(\d+)/;
 
-/** The neutral hub, in the garden itself, with the scheduler of the example. */
+/** The neutral hub (ClusterProfile) in the garden, with the example scheduler. */
 export class NeutralFleet implements Fleet {
   readonly hub = { type: 'ClusterProfile', clusterProfile: { namespace: FLEET, rights: 'Manage' } } as const;
   readonly scheduler = 'the scheduler';
@@ -24,7 +24,7 @@ export class NeutralFleet implements Fleet {
   #process: SchedulerProcess | undefined;
   #wanted = 0;
 
-  /** @param said each line that the scheduler prints */
+  /** @param said gets each line that the scheduler prints */
   constructor(
     garden: KubeClient,
     kubeconfig: string,
@@ -40,7 +40,7 @@ export class NeutralFleet implements Fleet {
         kind: 'Namespace',
         metadata: { name: FLEET, labels: { ...MARK, ...podSecurityLabels('baseline') } },
       },
-      // A garden that is a seed as well would make pods of it.
+      // Paused: in a garden that is its own seed, the Deployment controller would create pods.
       { ...work, spec: { ...work.spec, paused: true } },
     ];
     const namespace = FLEET;
@@ -66,7 +66,7 @@ export class NeutralFleet implements Fleet {
   }
 
   readonly fill = (signal: AbortSignal) => this.#scale(FIT, signal);
-  // It counts what it has placed itself.
+  // The example scheduler counts its own placements.
   readonly isFull = () => true;
   readonly rise = (signal: AbortSignal) => this.#scale(RISEN, signal);
   readonly peak = (signal: AbortSignal) => this.#scale(PEAK, signal);
@@ -74,7 +74,7 @@ export class NeutralFleet implements Fleet {
   refusal(): string | undefined {
     const { annotations } = this.#decisions.get(`${FLEET}/${WORK}`)?.metadata ?? {};
     const waiting = UNPLACED.exec(annotations?.['multi-cluster.demo.io/unplaced'] ?? '')?.[1];
-    // The scheduler says so too when all have a place.
+    // The scheduler also reports 0 waiting replicas.
     if (waiting === undefined || Number(waiting) === 0) return undefined;
     return `${WORK} needs ${this.#wanted} replicas, and the scheduler finds no cluster for ${waiting} of them`;
   }

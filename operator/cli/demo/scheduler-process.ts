@@ -4,16 +4,16 @@ import { createInterface } from 'node:readline';
 import { projectFile } from '../invocation.ts';
 import { FLEET, WORK } from './burst-objects.ts';
 
-/** The example of a scheduler, as a program of its own, as anybody would start it. */
+/** The example scheduler as a process. */
 export interface SchedulerProcess {
-  /** Aborted with the reason when it ends by itself. */
+  /** Aborted, with the reason, when the process ends by itself. */
   readonly ended: AbortSignal;
   stop(): Promise<void>;
 }
 
 /**
- * Starts it. It ends with this process, however that ends.
- * @param said each line that it prints
+ * Starts the scheduler. The process ends when this process ends, in whatever way.
+ * @param said gets each line that the scheduler prints
  */
 export function startScheduler(
   kubeconfig: string,

@@ -9,16 +9,16 @@ import { newCertificateRequest } from '../../pki/certificate-request.ts';
 import { expiry } from '../../pki/certificates.ts';
 import { CliError, EXIT } from '../errors.ts';
 
-/** Whose kubeconfig somebody wants. */
+/** Request for a certificate. */
 export interface Wanted {
   readonly namespace: string;
   readonly name: string;
   readonly role: KubeconfigRole;
-  /** How long it is to last. */
+  /** Wanted lifetime of the certificate. */
   readonly seconds: number;
 }
 
-/** A client certificate with its key, who vouches for the API server (all PEM), and when the certificate ends (RFC 3339). */
+/** A client certificate with key and server authority (all PEM), and the end of the certificate (RFC 3339). */
 export interface Granted {
   readonly cert: string;
   readonly key: string;
@@ -26,14 +26,14 @@ export interface Granted {
   readonly endsAt: string;
 }
 
-/** An operator answers within a second; one that is being exchanged takes some more. */
+/** An operator answers within a second; during a roll-out it takes longer. */
 const PATIENCE_MS = 30_000;
 const LOOK_MS = 100;
 const ONE_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g;
 
 /**
- * Asks the operator for a certificate of the cluster. The key is made here, and is not sent.
- * Throws CliErrors: refused, with the operator's reason; or nobody answered.
+ * Requests a certificate for the cluster from the operator. The key is generated here and never sent.
+ * Throws CliError: refused, with the operator's reason, or no answer in time.
  */
 export async function askForCertificate(
   client: Pick<KubeClient, 'create' | 'get'>,
@@ -92,7 +92,7 @@ async function refusalOf(
   { reason, message = 'the operator refused the request' }: { reason?: string; message?: string },
   cluster: { readonly name: string; readonly namespace: string },
 ): Promise<CliError> {
-  // Loaded only here: kubectl waits for each certificate.
+  // Loaded only on refusal: kubectl waits for each certificate.
   const { actionOf } = await import('../actions.ts');
   const exitCode = reason === 'NotFound' || reason === 'NotReady' ? EXIT.notFound : EXIT.failed;
   const asked = { apiVersion: '', kind: 'CertificateSigningRequest', metadata: cluster };

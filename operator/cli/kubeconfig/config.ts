@@ -3,7 +3,7 @@ import { KUBECONFIG_LISTS, type KubeconfigDocument, type NamedEntry } from '../.
 import { yamlDocument } from '../../kube/yaml.ts';
 import { CliError } from '../errors.ts';
 
-/** Reads a kubeconfig; `source` names it in errors. An empty text is an empty kubeconfig. */
+/** Parses a kubeconfig; `source` names it in errors. An empty text is an empty kubeconfig. */
 export function parseKubeconfig(text: string, source: string): KubeconfigDocument {
   let value: unknown;
   try {
@@ -24,7 +24,7 @@ export function parseKubeconfig(text: string, source: string): KubeconfigDocumen
   return document;
 }
 
-/** Whether the text of a file says that it is one, or is empty. Throws CliError where it cannot be one. */
+/** Whether the text is a kubeconfig or empty. Throws CliError if it cannot be parsed. */
 export function isKubeconfig(text: string, source: string): boolean {
   const document = parseKubeconfig(text, source);
   const isEmpty = Object.keys(document).length === 0;
@@ -35,14 +35,14 @@ export function writeKubeconfig(document: KubeconfigDocument): string {
   return dump(document, { lineWidth: -1 });
 }
 
-/** What one context says, made to stand alone under a name of ours. */
+/** One context with its cluster and user, under our name. */
 interface ContextBundle {
   cluster: NamedEntry;
   user: NamedEntry;
   context: NamedEntry;
 }
 
-/** Takes the current context out of a kubeconfig, with cluster, user and context renamed to `name`. */
+/** Extracts the current context of a kubeconfig; renames context, cluster and user to `name`. */
 export function bundleOf(document: KubeconfigDocument, name: string): ContextBundle {
   const context = find(document.contexts, document['current-context']) ?? document.contexts?.[0];
   const body = context?.context as { cluster?: string; user?: string } | undefined;
@@ -58,7 +58,7 @@ export function bundleOf(document: KubeconfigDocument, name: string): ContextBun
   };
 }
 
-/** The document with the bundle in it: entries of the same name are replaced where they stand, new ones come last. */
+/** Adds the bundle to the document: replaces entries of the same name in place, appends new ones. */
 export function addContext(document: KubeconfigDocument, bundle: ContextBundle): KubeconfigDocument {
   return {
     ...(document.apiVersion === undefined && { apiVersion: 'v1' }),
@@ -72,8 +72,8 @@ export function addContext(document: KubeconfigDocument, bundle: ContextBundle):
 }
 
 /**
- * The document without the context of that name, and without the cluster and user of that name unless another context
- * uses them. Undefined when there is nothing to take away.
+ * The document without this context, and without the cluster and user of that name unless another context uses them.
+ * Undefined if the document has no such entry.
  */
 export function removeContext(document: KubeconfigDocument, name: string): KubeconfigDocument | undefined {
   const present = KUBECONFIG_LISTS.some((list) => find(document[list], name) !== undefined);
@@ -90,7 +90,7 @@ export function removeContext(document: KubeconfigDocument, name: string): Kubec
   };
 }
 
-/** The namespace that a context (default: the current one) asks for. */
+/** Namespace of a context (default: the current one). */
 export function namespaceOf(document: KubeconfigDocument, context?: string): string | undefined {
   const entry = find(document.contexts, context ?? document['current-context']);
   return (entry?.context as { namespace?: string } | undefined)?.namespace || undefined;

@@ -9,7 +9,7 @@ import { spliceKubeconfig } from './splice.ts';
 const LOCK_WAIT_MS = 10_000;
 const LOCK_RETRY_MS = 20;
 
-/** The text of a file, or undefined when there is none. */
+/** Text of a file; undefined if it does not exist. */
 export async function readOptional(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');
@@ -19,7 +19,7 @@ export async function readOptional(file: string): Promise<string | undefined> {
   }
 }
 
-/** Which file to change, as kubectl chooses: the one that has the context, else the first that exists, else the last. */
+/** File to change, by kubectl's rule: the file that has the context, else the first that exists, else the last. */
 export async function fileToChange(files: readonly string[], context: string): Promise<string> {
   let firstExisting: string | undefined;
   for (const file of files) {
@@ -32,9 +32,8 @@ export async function fileToChange(files: readonly string[], context: string): P
 }
 
 /**
- * Changes a kubeconfig in one step: under the lock that kubectl also takes, through a new file that replaces the old
- * one. Mode and owner stay as they were (a new file gets 0600); a link stays a link. `change` returning undefined means
- * that nothing is to be written. Returns whether something was.
+ * Changes a kubeconfig atomically: under kubectl's lock, by a new file that replaces the old one. Keeps mode, owner and symbolic links; a new
+ * file gets mode 0600. Writes nothing if `change` returns undefined. Returns whether the file was written.
  */
 export async function changeKubeconfig(
   file: string,
@@ -71,7 +70,7 @@ async function replace(target: string, text: string): Promise<void> {
     }
     if (old !== undefined) {
       await chmod(temporary, old.mode & 0o7777);
-      // Only root can give a file back to its owner; for anyone else it is theirs already.
+      // Only root can restore another owner; for anybody else the owner is already right.
       await chown(temporary, old.uid, old.gid).catch(() => {});
     }
     await rename(temporary, target);
@@ -111,7 +110,7 @@ async function lock(file: string, signal?: AbortSignal): Promise<() => Promise<v
   }
 }
 
-// kubectl leaves its lock empty: then nobody can tell whose it is, and it is respected.
+// kubectl's lock file is empty, so its owner is unknown: never take it over.
 async function abandoned(file: string): Promise<boolean> {
   const text = await readFile(file, 'utf8').catch(() => '');
   if (!/^\d+\n$/.test(text)) return false;

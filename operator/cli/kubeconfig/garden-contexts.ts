@@ -10,20 +10,20 @@ import { changeKubeconfig, readOptional } from './file.ts';
 
 type Env = Record<string, string | undefined>;
 
-/** What contexts of this machine's garden are known by. */
+/** Properties by which contexts of this machine's garden are recognized. */
 interface GardenHere {
-  /** Absolute path of Coppice's home, and whether it is the one that counts without COPPICE_HOME. */
+  /** Absolute path of Coppice's home, and whether it is the default one. */
   readonly home: string;
   readonly isUsualHome: boolean;
   /** Absolute path. */
   readonly kubeconfigFile: string;
-  /** Authority of the garden's API server, PEM in base64. */
+  /** Certificate authority of the garden's API server, PEM in base64. */
   readonly authority: string | undefined;
-  /** Addresses that API servers of its clusters have: nobody else on this machine does. */
+  /** Addresses of API servers of the garden's clusters; nothing else on this machine uses them. */
   readonly ranges: AddressList;
 }
 
-/** Of the garden of this machine, also where it is stopped. */
+/** Properties of this machine's garden, running or stopped. */
 export async function gardenHere(env: Env): Promise<GardenHere> {
   const directory = gardenDirectory(env);
   const file = gardenKubeconfigFile(env);
@@ -40,8 +40,8 @@ export async function gardenHere(env: Env): Promise<GardenHere> {
 }
 
 /**
- * Names of the contexts that lead to a garden or to its clusters, as `coppice kubeconfig --merge` adds them. Those of other gardens, and all
- * that have another name, do not count. Pure.
+ * Names of the contexts that `coppice kubeconfig --merge` added for this garden and its clusters. Ignores contexts of other gardens and
+ * those with other names. Pure.
  */
 function contextsOf(document: KubeconfigDocument, garden: GardenHere): string[] {
   return (document.contexts ?? [])
@@ -63,7 +63,7 @@ interface Plugin {
   env?: { name?: string; value?: string }[] | null;
 }
 
-/** Whether the plugin is Coppice, which asks this garden for a certificate. */
+/** Whether the credential plugin is Coppice asking this garden. */
 function asksGarden({ args, env }: Plugin, garden: GardenHere): boolean {
   if (!args?.includes('--credential')) return false;
   if (args.includes(`--kubeconfig=${garden.kubeconfigFile}`)) return true;
@@ -75,13 +75,13 @@ function asksGarden({ args, env }: Plugin, garden: GardenHere): boolean {
 const bodyOf = (list: NamedEntry[] | null | undefined, name: string | undefined, field: string) =>
   (list?.find((entry) => entry?.name === name)?.[field] ?? {}) as Record<string, unknown>;
 
-/** Whether a kubeconfig has this context of the garden. */
+/** Whether the kubeconfig has this context of the garden. */
 export async function hasContext(file: string, garden: GardenHere, name: string): Promise<boolean> {
   const text = await readOptional(file);
   return text !== undefined && contextsOf(parseKubeconfig(text, file), garden).includes(name);
 }
 
-/** Takes all contexts of a garden out of the person's kubeconfigs. Resolves to what was done, and what could not be: a line each. */
+/** Removes all contexts of a garden from the person's kubeconfigs. Resolves with one line per file about what was done or failed. */
 export async function removeContextsOf(garden: GardenHere, env: Env, signal: AbortSignal): Promise<string[]> {
   const said: string[] = [];
   for (const file of personalKubeconfigs(env)) {

@@ -4,10 +4,10 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Granted, Wanted } from './ask.ts';
 
-/** As long as a certificate must still last so that what is begun with it can be ended. */
+/** Least remaining lifetime of a cached certificate: a request must end before the certificate does. */
 const LEAST_LEFT_MS = 60_000;
 
-/** Where the certificate is kept between two calls of kubectl; in the person's own cache, which nobody else reads. */
+/** Cache file of the certificate between calls of kubectl, in the person's own cache directory. */
 export function keptFile(garden: string, wanted: Wanted, env: Record<string, string | undefined>): string {
   const { namespace, name, role, seconds } = wanted;
   const print = createHash('sha256')
@@ -17,7 +17,7 @@ export function keptFile(garden: string, wanted: Wanted, env: Record<string, str
   return join(cache, 'coppice', 'credentials', `${print.slice(0, 32)}.json`);
 }
 
-/** What is kept there; undefined: nothing that lasts another minute. */
+/** The cached certificate. Undefined: none that lasts another minute. */
 export async function keptCredential(file: string, now: Date): Promise<Granted | undefined> {
   try {
     const kept = JSON.parse(await readFile(file, 'utf8')) as Partial<Granted>;
@@ -29,7 +29,7 @@ export async function keptCredential(file: string, now: Date): Promise<Granted |
   }
 }
 
-/** Keeps it for the next call. A cache that cannot be written only costs time. */
+/** Caches the certificate. A failure to write only costs time. */
 export async function keepCredential(file: string, granted: Granted): Promise<void> {
   try {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });

@@ -16,7 +16,7 @@ type Asked = Pick<Context, 'env' | 'options'>;
 const NAME = 'coppice';
 const USER = 'admin';
 
-/** The kubeconfig of who administers the embedded garden: with a certificate that ends or, with --exec and --merge, is renewed by kubectl. */
+/** Kubeconfig of the embedded garden's administrator: with a certificate that ends, or one that kubectl renews (--exec, --merge). */
 export async function gardenKubeconfig(context: Asked): Promise<string> {
   const { env, options } = context;
   const { server, ca, cert, key, endsAt } = await issued(context);
@@ -31,12 +31,12 @@ export async function gardenKubeconfig(context: Asked): Promise<string> {
     user: USER,
     command: pathOfCoppice(env),
     args: ['kubeconfig', '--garden', '--credential', ...expiryOption(expiresIn(options))],
-    // Which garden it is must not depend on where kubectl is called.
+    // The plugin must find the same garden from any directory.
     env: env.COPPICE_HOME ? { COPPICE_HOME: resolve(env.COPPICE_HOME) } : {},
   });
 }
 
-/** What kubectl is told that has called this program for a certificate of the garden. */
+/** Answer to kubectl when it calls this program as credential plugin for the garden. */
 export const gardenCredential = async (context: Asked): Promise<string> => credentialText(await issued(context));
 
 async function issued({ env, options }: Asked): Promise<Granted & { server: string }> {

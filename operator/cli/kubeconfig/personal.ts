@@ -9,7 +9,7 @@ import { pathOfCoppice } from '../invocation.ts';
 import { askForCertificate, type Granted, type Wanted } from './ask.ts';
 import { keepCredential, keptCredential, keptFile } from './kept-credential.ts';
 
-/** For how many seconds the options want a certificate. Throws UsageError. */
+/** Lifetime in seconds that the options ask for. Throws UsageError. */
 export function expiresIn(options: Options): number {
   const { least, usual, most } = KUBECONFIG_SECONDS;
   const seconds = Math.round((options.number('expires-in') ?? usual * 1000) / 1000);
@@ -20,11 +20,11 @@ export function expiresIn(options: Options): number {
   return seconds;
 }
 
-/** The option that says so again. */
+/** The --expires-in option for this lifetime. */
 export const expiryOption = (seconds: number): string[] =>
   seconds === KUBECONFIG_SECONDS.usual ? [] : [`--expires-in=${seconds}s`];
 
-/** What the options say of the certificate. Throws UsageError. */
+/** Certificate request by the options. Throws UsageError. */
 export const wantedBy = (options: Options, namespace: string, name: string): Wanted => ({
   namespace,
   name,
@@ -32,7 +32,7 @@ export const wantedBy = (options: Options, namespace: string, name: string): Wan
   seconds: expiresIn(options),
 });
 
-/** A kubeconfig with a certificate in it, which ends. */
+/** Kubeconfig with a certificate, which ends. */
 export async function endingKubeconfig(
   { client }: Connection,
   wanted: Wanted,
@@ -45,7 +45,7 @@ export async function endingKubeconfig(
   return said + kubeconfig({ server, ca, cert, key, name, user: role });
 }
 
-/** A kubeconfig that has kubectl ask this program for a certificate, as often as it needs one. */
+/** Kubeconfig in which kubectl calls this program for certificates. */
 export async function renewingKubeconfig(
   context: Pick<Context, 'env' | 'signal'>,
   connection: Connection,
@@ -63,7 +63,7 @@ export async function renewingKubeconfig(
     ...(role === 'viewer' ? ['--viewer'] : []),
     ...expiryOption(seconds),
     ...(files.length === 1 ? [`--kubeconfig=${resolve(files[0]!)}`] : []),
-    // Which context is the current one may change, to this very one too.
+    // Name the context: the current one may change later, even to this very one.
     ...(of === undefined ? [] : [`--context=${of}`]),
   ];
   const env: Record<string, string> =
@@ -79,7 +79,7 @@ export async function renewingKubeconfig(
   });
 }
 
-/** A kubeconfig that has kubectl call this program for a certificate. `env`: what it is to find in its environment then. */
+/** Kubeconfig with this program as credential plugin. `env`: variables that kubectl sets for the plugin. */
 export function pluginKubeconfig(plugin: {
   server: string;
   ca: string;
@@ -119,7 +119,7 @@ export function pluginKubeconfig(plugin: {
   );
 }
 
-/** What kubectl is told that has called this program as its credential plugin. */
+/** Answer to kubectl when it calls this program as credential plugin for a cluster. */
 export async function execCredential(context: Context, name: string): Promise<string> {
   const connection = await connect(context);
   return credentialText(
@@ -127,7 +127,7 @@ export async function execCredential(context: Context, name: string): Promise<st
   );
 }
 
-/** A certificate as kubectl takes it from its credential plugins. */
+/** A certificate in the format of credential plugins. */
 export const credentialText = ({ cert, key, endsAt }: Granted): string =>
   JSON.stringify({
     apiVersion: 'client.authentication.k8s.io/v1',
@@ -140,7 +140,7 @@ async function credentialFor(
   { client, files, context, authority }: Connection,
   wanted: Wanted,
 ): Promise<Granted> {
-  // Who asks is part of it: two contexts of one API server may be two people.
+  // Two contexts of one API server may be two people: key the cache by context.
   const file = keptFile(JSON.stringify([client.server, files, context, authority]), wanted, env);
   const kept = await keptCredential(file, new Date());
   if (kept) return kept;

@@ -5,16 +5,15 @@ import { yamlDocument } from '../../kube/yaml.ts';
 import { writeKubeconfig } from './config.ts';
 
 /**
- * The changed document as text, keeping comments, order and layout of the original where its layout is the usual one:
- * only the entries that changed are cut out or put in. Anything unusual is written anew, which keeps all data but no
- * comments; the result always reads back as exactly `changed`.
+ * The changed document as text. Keeps comments, order and layout of the original if its layout is common: replaces only the
+ * entries that changed. Otherwise writes the document anew without comments. The result always parses as exactly `changed`.
  */
 export function spliceKubeconfig(original: string, before: KubeconfigDocument, changed: KubeconfigDocument): string {
   try {
     const spliced = splice(original, before, changed);
     if (spliced !== undefined && isDeepStrictEqual(yamlDocument(spliced), changed)) return spliced;
   } catch {
-    // Not the usual layout: written anew below.
+    // Uncommon layout: written anew below.
   }
   return writeKubeconfig(changed);
 }

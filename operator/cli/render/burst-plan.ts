@@ -5,7 +5,7 @@ import { formatMoney, parseMoney } from '../../cost/money.ts';
 import { oneLine } from '../errors.ts';
 import { priceText, staysLines } from './burst.ts';
 
-/** What a policy would do now, and for how much. @param policy with the status that previewBurst has given it */
+/** What the policy would do now, and at what price. @param policy with a status from previewBurst */
 export function planLines({ metadata, spec, status }: BurstPolicy): string[] {
   const { currency, hourly } = spec.budget;
   const head = `BurstPolicy ${metadata.namespace}/${metadata.name}, Hub ${spec.hub}: what it would do now`;

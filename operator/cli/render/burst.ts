@@ -15,12 +15,12 @@ const WOKEN_HEADER = ['WOKEN', 'ENTRY', 'PHASE', 'HOURLY', 'AGE', 'IDLE'];
 const NODES_HEADER = ['GROWN', 'POOL', 'NODES', 'HOURLY', 'AGE'];
 const CANDIDATES_HEADER = ['CANDIDATE', 'FROM HOURLY', 'PROBLEM'];
 const DEMAND_HEADER = ['SOURCE', 'REPLICAS', 'EACH', 'WAITS', 'STATE', 'WHY'];
-/** What is said of clusters of a policy, and of those that it has woken. */
+/** Status entry of a cluster that the policy bought or woke. */
 type Standing = NonNullable<BurstPolicyStatus['clusters'] | BurstPolicyStatus['woken']>[number];
 
 const PHASES: Record<string, Tone> = { Joined: 'good' };
 
-/** All that is known of a policy: what it has, what waits, what was decided and for how much. @param now milliseconds since the epoch */
+/** Everything known about a policy: clusters, waiting work, decisions, prices. @param now milliseconds since the epoch */
 export function explainPolicy(policy: BurstPolicy, now: number, table: TableOptions = {}): string[] {
   const { metadata, spec, status } = policy;
   const { currency, hourly, monthly } = spec.budget;
@@ -123,19 +123,19 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
   }
 }
 
-/** How many clusters there may be. */
+/** Limits on the number of clusters. */
 const limitsText = ({ minimumClusters = 0, maximumClusters }: BurstPolicy['spec']): string =>
   minimumClusters > 0 ? `${maximumClusters} (at least ${minimumClusters})` : String(maximumClusters);
 
-/** What became of a decision, as far as that is known. */
+/** Outcome of a decision, once known. */
 const outcomeLines = ({ outcome }: BurstDecision): string[] =>
   outcome ? [`      ${outcome.endedAt ? 'outcome' : 'so far'}: ${oneLine(outcome.message)}`] : [];
 
-/** What a decision costs in an hour, or saves: as it ends the name of what it is about. */
+/** Hourly price or saving of a decision, as the end of its line. */
 export const priceText = (action: BurstDecision['action'], hourly: string | undefined, currency: string): string =>
   hourly === undefined ? '' : ` ${action === 'Empty' ? 'to save' : 'for'} ${hourly} ${currency} an hour`;
 
-/** How many nodes clusters may have that Coppice sizes, and what budgets count them with. */
+/** Granted nodes of clusters that Coppice sizes: what budgets count. */
 const grantLines = (clusters: NonNullable<BurstPolicyStatus['clusters']>, currency: string): string[] =>
   clusters.flatMap(({ name, grantedNodes, counted }) =>
     grantedNodes === undefined
@@ -145,11 +145,11 @@ const grantLines = (clusters: NonNullable<BurstPolicyStatus['clusters']>, curren
         ],
   );
 
-/** What keeps clusters that are old enough to go. */
+/** Reasons why idle clusters stay. */
 export const staysLines = (clusters: NonNullable<BurstPolicy['status']>['clusters'] = []): string[] =>
   clusters.flatMap(({ name, stays }) => (stays === undefined ? [] : [`  ${name} stays: ${oneLine(stays)}`]));
 
-/** One line for each policy, where none is named. */
+/** Header of the table of policies. */
 export const POLICIES_HEADER = ['NAMESPACE', 'NAME', 'HUB', 'CLUSTERS', 'HOURLY', 'SPENT', 'DEMAND', 'WHY'];
 
 export const policyRows = (policies: readonly BurstPolicy[], now: number) =>
@@ -170,7 +170,7 @@ export const policyRows = (policies: readonly BurstPolicy[], now: number) =>
     ];
   });
 
-/** What was spent in the month that the status speaks of, until now. */
+/** Money spent in the status's month, until now. */
 function spentText({ status }: BurstPolicy, now: number): string {
   if (!status?.spend) return '0';
   const { amount, currency, asOf, month } = status.spend;

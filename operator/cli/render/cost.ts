@@ -3,7 +3,7 @@ import { HOURS_PER_MONTH } from '../../api/quota.ts';
 import { accruedUntil } from '../../cost/accrual.ts';
 import { parseMoney, roundMoney } from '../../cost/money.ts';
 
-/** What the cluster costs in an hour: `1.1520 USD`; with a `+` where part of it has no price, `?` where all of it has none. */
+/** Hourly cost: `1.1520 USD`; with `+` if a part has no price, `?` if no part has one. */
 export function hourlyText(cost: ClusterCost | undefined): string | undefined {
   if (!cost) return undefined;
   const unpriced = (cost.unpriced?.length ?? 0) > 0;
@@ -11,13 +11,13 @@ export function hourlyText(cost: ClusterCost | undefined): string | undefined {
   return `${roundMoney(parseMoney(cost.hourly), 4)}${unpriced ? '+' : ''} ${cost.currency}`;
 }
 
-/** What it has cost until now: `34.10 USD`. */
+/** Cost until now: `34.10 USD`. */
 export function accruedText(cost: ClusterCost | undefined, now: number): string | undefined {
   if (cost?.accrued === undefined) return undefined;
   return `${roundMoney(accruedUntil(cost, new Date(now)), 2)} ${cost.currency}`;
 }
 
-/** One line about all of it. */
+/** Hourly cost and cost until now in one line. */
 export function costSentence(cost: ClusterCost, now: number): string {
   const { hourly, currency } = cost;
   const figures =

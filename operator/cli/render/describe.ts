@@ -19,12 +19,12 @@ export interface ControlPlanePart {
   name: string;
   desired: number;
   ready: number;
-  /** What is wrong with it, when something is. */
+  /** Present if the workload is not healthy. */
   problem?: string;
   since?: string;
 }
 
-/** One machine of a pool, and the node that it became. */
+/** A machine of a pool, and its node. */
 export interface MachineDescription {
   name: string;
   pool: string;
@@ -34,15 +34,15 @@ export interface MachineDescription {
   since?: string | undefined;
 }
 
-/** Everything that `describe` shows, gathered. */
+/** Input of `describe`. */
 export interface ClusterDescription {
   cluster?: WorkerCluster | undefined;
   shoot?: Shoot | undefined;
   controlPlane: ControlPlanePart[];
   machines: MachineDescription[];
-  /** Its places in hubs. */
+  /** Memberships of the cluster. */
   memberships?: readonly Membership[];
-  /** What could not be seen, and why. */
+  /** What could not be read, and why. */
   gaps: string[];
 }
 
@@ -54,7 +54,7 @@ interface DescribeOptions {
 }
 
 export const TREE_HEADER = ['NAME', 'REPLICAS', 'READY', 'REASON', 'SINCE', 'MESSAGE'];
-/** Conditions that must not be missed, with how they are shown. */
+/** Conditions that need attention, and how they are shown. */
 const LOUD: ReadonlyMap<string, string> = new Map([
   ['Simulated', 'SIMULATED'],
   [NO_CONTROL_PLANE, 'NO CONTROL PLANE'],
@@ -83,7 +83,7 @@ export function describeTree(picture: ClusterDescription, options: DescribeOptio
   );
 }
 
-/** The tree of what was asked for, with what to do about its condition Ready first. */
+/** A tree whose first entry is the action for condition Ready. */
 const withAction = (object: KubeObject, node: TreeNode): TreeNode => ({
   ...node,
   children: [...actionNodes(object, conditionOf(object, 'Ready')), ...(node.children ?? [])],
@@ -107,7 +107,7 @@ function costNodes(cluster: WorkerCluster, { now }: DescribeOptions): TreeNode[]
   ];
 }
 
-/** Its ranges, and who it is in its mesh. */
+/** Address ranges, and the cluster's identity in its mesh. */
 function networkNodes({ status }: WorkerCluster): TreeNode[] {
   const { pods, services, mesh, clusterID, clusterName } = status?.networking ?? {};
   const parts = [
@@ -118,7 +118,7 @@ function networkNodes({ status }: WorkerCluster): TreeNode[] {
   return parts.length > 0 ? [{ cells: ['Network', '', '', '', '', cell(parts.join('; '))] }] : [];
 }
 
-/** A line for each hub that it is in, with what the next step waits for. */
+/** A line per hub of the cluster, with what its next step waits for. */
 const hubNodes = (memberships: readonly Membership[], options: DescribeOptions): TreeNode[] =>
   memberships.map((membership) => {
     const { spec, status, metadata } = membership;
@@ -127,7 +127,7 @@ const hubNodes = (memberships: readonly Membership[], options: DescribeOptions):
     return { cells: [`Hub/${spec.hub}`, '', readyMark(readiness(membership)), state, since, cell(status?.waiting)] };
   });
 
-/** The cluster without the conditions that its shoot has word for word: they stand where they come from. */
+/** The cluster without conditions that its Shoot has with the same text: the Shoot's lines show them. */
 function withoutRepeated(cluster: WorkerCluster, shoot: Shoot | undefined): WorkerCluster {
   const conditions = cluster.status?.conditions;
   if (shoot === undefined || conditions === undefined) return cluster;
@@ -139,13 +139,13 @@ function withoutRepeated(cluster: WorkerCluster, shoot: Shoot | undefined): Work
   return { ...cluster, status: { ...cluster.status, conditions: own } };
 }
 
-/** The tree of an object of any kind: itself and its conditions. */
+/** Tree of an object of any kind: the object and its conditions. */
 export function objectTree(object: KubeObject, options: DescribeOptions): TreeNode {
   const children = object.kind === 'Quota' ? limitNodes(object as Quota) : [];
   return withAction(object, objectNode(object, undefined, children, options));
 }
 
-/** What is used of what a quota allows, a metric a line. */
+/** Used and allowed amount, one line per metric. */
 const limitNodes = ({ spec, status }: Quota): TreeNode[] =>
   METRICS.filter((metric) => spec.metrics[metric] !== undefined).map((metric) => {
     const currency = metric.startsWith('cost.') ? ` ${spec.currency}` : '';
@@ -163,7 +163,7 @@ function objectNode(
   const ready = conditionOf(object, 'Ready');
   const conditions = conditionNodes(object, options);
   const doing = isReady(object) ? '' : activity(object);
-  // A condition below says it: its row is where it belongs.
+  // A condition below has the same text: show it there only.
   const isSaidBelow = conditions.some(({ cells }) => cells.at(-1) === doing);
   const name: Cell = { text: `${object.kind}/${object.metadata.name}${seed ? ` (seed ${seed})` : ''}`, tone: 'strong' };
   return {
@@ -196,18 +196,18 @@ function conditionNodes(object: KubeObject, { now, allConditions }: DescribeOpti
       { text: status, tone } as Cell,
       cell(reason),
       ageOf(lastTransitionTime, now),
-      // Above the tree stands a warning that has it.
+      // The warning above the tree has this text.
       type === 'Simulated' && isLoud && object.kind === 'WorkerCluster' ? '' : cell(message),
     ];
     return [{ cells, children: isLoud || isRepeated(object, condition) ? [] : actionNodes(object, condition) }];
   });
 }
 
-/** Whether Ready asks for the same, which stands first. */
+/** Whether condition Ready, at the top, asks for the same action. */
 const isRepeated = (object: KubeObject, condition: Condition): boolean =>
   actionOf(object, condition) === actionOf(object, conditionOf(object, 'Ready'));
 
-/** What to do about a condition that is not well. */
+/** Action for a condition that is not good. */
 function actionNodes(object: KubeObject, condition: Condition | undefined): TreeNode[] {
   const action = actionOf(object, condition);
   return action === undefined ? [] : [{ cells: ['To do', '', '', '', '', action] }];
@@ -275,13 +275,13 @@ function controlPlaneOnMachines(picture: ClusterDescription, pool: string, optio
   return { cells: ['ControlPlane', ...cells.slice(1)], ...(children && { children }) };
 }
 
-/** Of a cluster that exists as objects only, without a control plane its status is all there is. */
+/** Pools from the status, for a cluster without a control plane. */
 const poolsWithoutControlPlane = ({ status }: Shoot): TreeNode[] =>
   (status?.workers ?? []).map(({ name, ready, desired }) => ({
     cells: [`Pool/${name} (objects only)`, `${ready}/${desired}`, readyMark(ready >= desired ? 'True' : 'False')],
   }));
 
-/** How many machines each pool should have. */
+/** Wanted machines by pool. */
 function wantedOf({ shoot }: ClusterDescription): Map<string, number> {
   const wanted = new Map((shoot?.spec.provider?.workers ?? []).map((worker) => [worker.name, worker.minimum]));
   for (const worker of shoot?.status?.workers ?? []) wanted.set(worker.name, worker.desired);
@@ -335,11 +335,11 @@ function readyMark(status: Condition['status']): Cell {
 
 const allReady = (parts: boolean[]): Condition['status'] => (parts.every(Boolean) ? 'True' : 'False');
 
-/** machine-2 before machine-10. */
+/** Order of machine names: machine-2 before machine-10. */
 function compareNames(a: string, b: string): number {
   return a.localeCompare(b, 'en', { numeric: true });
 }
 
-/** Whether the loud warning belongs above the tree. */
+/** Whether the warning about simulation belongs above the tree. */
 export const picturesSimulated = ({ cluster }: ClusterDescription): boolean =>
   cluster !== undefined && isSimulated(cluster);

@@ -11,7 +11,7 @@ export const MEMBERSHIPS_HEADER = ['NAMESPACE', 'NAME', 'HUB', 'STATE', 'SINCE',
 
 type Row = (Cell | string)[];
 
-/** A line for each hub. @param now milliseconds since the epoch */
+/** One row per hub. @param now milliseconds since the epoch */
 export function hubRows(hubs: readonly Hub[], now: number): Row[] {
   return hubs.map(({ metadata, spec, status }) => {
     const ready = findCondition(status?.conditions, 'Ready');
@@ -39,7 +39,7 @@ const TONES: Record<MembershipState, Tone> = {
   Leaving: 'busy',
 };
 
-/** A line for each cluster in a hub. @param now milliseconds since the epoch */
+/** One row per membership. @param now milliseconds since the epoch */
 export function membershipRows(memberships: readonly Membership[], now: number): Row[] {
   return memberships.map(({ metadata, spec, status }) => {
     const state = status?.state ?? (metadata.deletionTimestamp ? 'Leaving' : 'Pending');
@@ -57,6 +57,6 @@ export function membershipRows(memberships: readonly Membership[], now: number):
 
 export const LEFT_OVERS_HEADER = ['WHAT', 'WHERE', 'WHOSE', 'WHAT TO DO'];
 
-/** A line for each object that a membership has left. @param garden see gardenIdentity */
+/** One row per object that a membership left behind. @param garden see gardenIdentity */
 export const leftOverRows = (leftOvers: readonly LeftOver[], garden: string): Row[] =>
   leftOvers.map((one) => [cell(whatOf(one)), cell(one.where), cell(whoseOf(one)), cell(adviceFor(one, garden))]);

@@ -2,14 +2,14 @@ import { formatElapsed, formatRemaining } from './age.ts';
 import { displayWidth, type Paint, plain, type Tone, truncate } from './text.ts';
 
 export interface Progress {
-  /** What it is about: `WorkerCluster demo`, `kube-apiserver`. */
+  /** Subject of the line: `WorkerCluster demo`, `kube-apiserver`. */
   label: string;
-  /** 0 to 1; absent when nobody can say. */
+  /** 0 to 1; absent if unknown. */
   fraction?: number;
   message: string;
   elapsedMs: number;
   remainingSeconds?: number;
-  /** `left`: the person ended the command in the middle. */
+  /** `left`: the person interrupted the command. */
   state?: 'busy' | 'done' | 'failed' | 'left';
 }
 
@@ -17,7 +17,7 @@ const BAR = 16;
 const SPINNER = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
 const SPIN_MS = 120;
 
-/** One line that shows where something stands, cut to the terminal: mark, label, bar, message, time. */
+/** One progress line, cut to the terminal: mark, label, bar, message, time. */
 export function progressLine(progress: Progress, width: number, paint: Paint = plain): string {
   const [mark, tone] = markOf(progress);
   const bar = progress.fraction === undefined || progress.state === 'done' ? '' : renderBar(progress.fraction);

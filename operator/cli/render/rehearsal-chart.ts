@@ -1,9 +1,9 @@
 import type { Standing } from '../../rehearsal/standings.ts';
 
-/** What a chart of a rehearsal shows. */
+/** Data of a rehearsal's chart. */
 interface ChartInputs {
   readonly title: string;
-  /** On the virtual clock, milliseconds. */
+  /** Virtual time, milliseconds. */
   readonly start: number;
   readonly end: number;
   readonly dated: boolean;
@@ -14,7 +14,7 @@ interface ChartInputs {
 const WIDTH = 960;
 const LEFT = 64;
 const RIGHT = 24;
-/** A line has no more points than there are pixels. */
+/** Most points of a line: one per pixel. */
 const COLUMNS = WIDTH - LEFT - RIGHT;
 const CPU = { top: 72, height: 220 };
 const COST = { top: 352, height: 110 };
@@ -22,7 +22,7 @@ const HEIGHT = 520;
 const HOUR_MS = 3_600_000;
 const STEPS_MS = [1 / 60, 1 / 12, 1 / 4, 1 / 2, 1, 2, 3, 6, 12, 24, 48, 168, 336, 720].map((hours) => hours * HOUR_MS);
 
-/** No variables of CSS: viewers of images do not know them, and draw all in black. */
+/** No CSS variables: image viewers do not support them and draw everything black. */
 const STYLE = `
   :root { color-scheme: light dark; }
   text { font: 12px system-ui, sans-serif; fill: #59636e; } .title { font-size: 15px; font-weight: 600; fill: #1f2328; } .axis { fill: #1f2328; }
@@ -65,7 +65,7 @@ const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
 const number = (value: number): string => String(Math.round(value * 10) / 10);
 
-/** The most of each column: a peak must not fall between two of them. */
+/** Maximum of each column, so that no peak is lost between two columns. */
 function sampled(
   { start, end }: ChartInputs,
   standings: readonly Standing[],
@@ -89,7 +89,7 @@ interface Scale {
   readonly step: number;
 }
 
-/** Up to a round number, with four or five lines. */
+/** Scale up to a round number, with four or five lines. */
 function scaleOf(place: { top: number; height: number }, most: number): Scale {
   const rough = Math.max(most, 1e-6) / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -113,7 +113,7 @@ function axis(scale: Scale, unit: string): string[] {
   ];
 }
 
-/** A line of steps; points that say nothing new are left out. */
+/** A step line without redundant points. */
 function line(values: readonly number[], scale: Scale): string {
   const parts: string[] = [];
   for (const [index, value] of values.entries()) {

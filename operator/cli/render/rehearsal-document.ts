@@ -7,7 +7,7 @@ import { type Compared, costOf } from './rehearsal-work.ts';
 
 const seconds = (ms: number): number => Math.round(ms) / 1000;
 
-/** A rehearsal for programs: hours and seconds are numbers, money is decimal text. */
+/** A rehearsal as JSON: hours and seconds are numbers, money is decimal text. */
 export function rehearsalDocument(
   report: Report,
   { dated }: TimeForm,

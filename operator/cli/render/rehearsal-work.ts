@@ -4,20 +4,20 @@ import type { Waits, WorkReport } from '../../rehearsal/burst-report.ts';
 import { formatAge } from './age.ts';
 import { type Row, renderTable, renderWrapped, type TableOptions } from './table.ts';
 
-/** What a policy did, beside what else could have been done. */
+/** Results of a policy, and of other ways to run the same work. */
 export interface Compared {
   readonly currency: string;
-  /** How long the policy waits whether work goes away by itself, milliseconds. */
+  /** How long the policy waits before it acts on demand, milliseconds. */
   readonly stabilisationMs: number;
   readonly policy: WorkReport;
   readonly bound: Bound | undefined;
-  /** The same policy with clusters that wait in other ways, and how they do. Empty: it has none wait. */
+  /** The same policy with another number of waiting clusters. Empty: the policy has none. */
   readonly otherwise: readonly { readonly what: string; readonly work: WorkReport }[];
-  /** One cluster that stands, and grows by nodes alone. */
+  /** One permanent cluster that grows by nodes alone. */
   readonly nodesAlone: WorkReport | undefined;
 }
 
-/** Of the most frequent reasons. */
+/** Most refusal reasons shown, by frequency. */
 const SHOWN_REFUSALS = 3;
 const time = (ms: number | undefined): string => (ms === undefined ? '-' : formatAge(ms));
 
@@ -27,7 +27,7 @@ const waitRow = (what: string, { count, p50, p95, p99, max }: Waits): string[] =
   ...[p50, p95, p99, max].map(time),
 ];
 
-/** How long work waited. */
+/** Lines about waiting times of work. */
 export function renderWaits(work: WorkReport, stabilisationMs: number | undefined, options: TableOptions): string[] {
   const rows = [
     waitRow('all that ran', work.waits),
@@ -49,7 +49,7 @@ export function renderWaits(work: WorkReport, stabilisationMs: number | undefine
   ];
 }
 
-/** What it cost, beside a cluster that grows by nodes alone, the peak standing, and the least that it could cost. */
+/** Cost beside a cluster that grows by nodes alone, a permanent peak, and the lower bound. */
 export function renderCompared(compared: Compared, options: TableOptions): string[] {
   const { policy, bound, nodesAlone, currency } = compared;
   const least = bound && bound.least + bound.forcedByMinimumLife;
@@ -58,7 +58,7 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
     amount === undefined || !least ? '-' : `${Math.round(Number((amount * 1000n) / least) / 10)} %`;
   const did = (what: string, work: WorkReport): string[] => {
     const cost = costOf(work, currency);
-    // Who serves work late, or not at all, may pay less than who serves all of it: it is held against what it ran.
+    // Work that never ran costs nothing: compare with the bound of the work that did run.
     const itsLeast = bound?.leastFor(work.ran) ?? 0n;
     return [
       what,
@@ -146,7 +146,7 @@ const PARTS: Readonly<Record<Exclude<keyof WorkReport['bought']['paidFor'], 'wor
   room: 'room on nodes with work',
 };
 
-/** Why buying at need costs more than machines that stand all the time, where it does. */
+/** Explains why buying on demand costs more than permanent machines, if it does. */
 function whyDearer(
   cost: Micros,
   { standing }: Bound,
@@ -160,7 +160,7 @@ function whyDearer(
   return [`The policy costs ${money(cost - standing)} more than the peak standing. It paid ${money(cost)}${why}.`];
 }
 
-/** What clusters that wait cost, and how much less work waits for it: this way, and in others. */
+/** Cost and benefit of waiting clusters, with this policy's number and others. */
 function renderWaiting({ policy, otherwise, currency }: Compared, options: TableOptions): string[] {
   if (otherwise.length === 0) return [];
   const money = (amount: Micros) => `${roundMoney(amount, 2)} ${currency}`;
@@ -181,7 +181,7 @@ function renderWaiting({ policy, otherwise, currency }: Compared, options: Table
   return ['', ...renderTable(head, rows, options)];
 }
 
-/** What the money went to, of the policy and of nodes alone. */
+/** What the policy's money and that of nodes alone was spent on. */
 function renderPaidFor({ policy, nodesAlone, currency }: Compared, options: TableOptions): string[] {
   const all = [policy, ...(nodesAlone ? [nodesAlone] : [])];
   const row = (what: string, of: (work: WorkReport) => Micros): string[] => [
@@ -212,7 +212,7 @@ function renderPaidFor({ policy, nodesAlone, currency }: Compared, options: Tabl
   return renderTable(head, rows, options);
 }
 
-/** How many never ran, of all that was asked for: beside how long those waited that ran. */
+/** How much of the work never ran, shown beside the waits of the work that did. */
 function neverOf({ waits, neverRan }: WorkReport): string {
   const all = waits.count + neverRan.count;
   return neverRan.count === 0 ? '0' : `${neverRan.count} of ${all} (${Math.round((100 * neverRan.count) / all)} %)`;
@@ -222,6 +222,6 @@ function wasteOf({ paidCpu, usedCpu }: WorkReport): string {
   return paidCpu === 0 ? '-' : `${Math.round((1 - usedCpu / paidCpu) * 100)} %`;
 }
 
-/** What was bought cost in that currency. */
+/** Cost of purchases in this currency. */
 export const costOf = ({ bought }: WorkReport, currency: string): Micros =>
   bought.costs.find((cost) => cost.currency === currency)?.amount ?? 0n;

@@ -7,15 +7,15 @@ import { padEnd, type Tone } from './text.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** How times of a rehearsal are shown. */
+/** Format of virtual times. */
 export interface TimeForm {
-  /** Milliseconds on the virtual clock. */
+  /** Virtual start, milliseconds. */
   start: number;
-  /** Whether they are dates; otherwise they are told since the start. */
+  /** Shows dates; otherwise times since the start. */
   dated: boolean;
 }
 
-/** A moment of the virtual clock for people: hours, minutes and seconds since the start, or `2026-11-10T20:05:00Z`. */
+/** A virtual time for people: hours, minutes and seconds since the start, or `2026-11-10T20:05:00Z`. */
 function shownTime({ start, dated }: TimeForm, at: number): string {
   if (dated) return new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
   const seconds = Math.floor((at - start) / 1000);
@@ -23,7 +23,7 @@ function shownTime({ start, dated }: TimeForm, at: number): string {
   return `${two(Math.floor(seconds / 3600))}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
 }
 
-/** `name` where all are of one namespace, else `namespace/name`. */
+/** Formats keys: the name if all are in one namespace, else `namespace/name`. */
 function shownNames(keys: readonly string[]): (key: string) => string {
   const namespaces = new Set(keys.map((key) => key.split('/')[0]));
   return (key) => (namespaces.size > 1 ? key : key.slice(key.indexOf('/') + 1));
@@ -43,7 +43,7 @@ interface TimelineOptions extends TimeForm {
   paint: NonNullable<TableOptions['paint']>;
 }
 
-/** Lines of the timeline, one by one: they are printed while the rehearsal goes on, so their widths are settled before. */
+/** Renders timeline lines one by one while the rehearsal runs: column widths are fixed beforehand. */
 export function timelineLines(options: TimelineOptions): { header: string; line(entry: Entry): string } {
   const { clusters, end, paint } = options;
   const name = shownNames(clusters);
@@ -76,7 +76,7 @@ const boughtName = ({ candidate, made }: BoughtReport): string => `${candidate} 
 
 const SUMMARY = ['CLUSTER', 'NODE HOURS', 'PEAK', 'SERVED', 'WAIT P50', 'WAIT MAX', 'UNSERVED', 'COST'];
 
-/** What came of it: a row a cluster and the total, what was refused, what has no price. */
+/** Report: a row per cluster and a total, refusals, and clusters without a price. */
 export function renderReport(report: Report, form: TimeForm, options: TableOptions): string[] {
   const { clusters, bought, total } = report;
   const name = shownNames(clusters.map((cluster) => `${cluster.namespace}/${cluster.name}`));

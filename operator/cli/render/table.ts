@@ -6,7 +6,7 @@ export interface Cell {
 }
 
 export interface TableOptions {
-  /** Columns of the terminal; absent: as wide as it takes (pipes and files). */
+  /** Columns of the terminal; absent: unlimited (pipes and files). */
   width?: number;
   paint?: Paint;
   header?: boolean;
@@ -14,29 +14,29 @@ export interface TableOptions {
 
 export interface Row {
   cells: readonly (Cell | string)[];
-  /** What stands in the first column of the lines that a wrapped last cell takes; only with `wrapLast`. */
+  /** First column of continuation lines of a wrapped last cell; only with `wrapLast`. */
   below?: string;
 }
 
 const GAPS = [3, 2];
 const SMALLEST = 8;
 const SMALLEST_WRAPPED = 24;
-/** Free text in fewer columns than this stands below its row. */
+/** Text that would get fewer columns than this goes below its row. */
 const SMALLEST_BESIDE = 40;
 const INDENT_BELOW = '    ';
 
-/** What people copy, and the word SIMULATED, is never cut. */
+/** Columns that are never cut: people copy them, and SIMULATED must be read. */
 const WHOLE = new Set(['NAME', 'NAMESPACE', 'PROVIDER', 'STATUS', 'READY', 'NODES']);
 
-/** What a narrow terminal is spared, in this order: `-o wide`, yaml and describe have it. */
+/** Columns that a narrow terminal drops, in this order. `-o wide`, yaml and describe show them. */
 const SPARED = ['AGE', 'MODE', 'CONTROL-PLANE', 'VERSION'];
-/** A message in fewer columns than this stands below its row. */
+/** A message that would get fewer columns than this goes below its row. */
 const SMALLEST_MESSAGE = 24;
 const MESSAGE = 'MESSAGE';
 
 /**
- * Rows under a header, in aligned columns. On a terminal too narrow for them the gaps give way first, then the last
- * column if it is free text, then the widest others; names never do.
+ * Rows under a header, in aligned columns. On a narrow terminal the gaps shrink first, then the last column if it is free text, then the
+ * widest of the others; names are never cut.
  */
 export function renderTable(
   header: readonly string[],
@@ -44,7 +44,7 @@ export function renderTable(
   options: TableOptions = {},
 ): string[] {
   const { width } = options;
-  // By their places: two columns may have the same title, or none.
+  // Columns by index: titles may repeat or be empty.
   const columns = width === undefined ? [...header.keys()] : spared(header, rows, width);
   const shown = columns.map((column) => header[column]!);
   const lines = render(
@@ -62,7 +62,7 @@ export function renderTable(
   });
 }
 
-/** The columns that a terminal of this width has room for. */
+/** Indices of the columns that fit on a terminal of this width. */
 function spared(
   header: readonly string[],
   rows: readonly (readonly (Cell | string)[])[],
@@ -85,7 +85,7 @@ function spared(
   return shown;
 }
 
-/** The same, with a last column of free text that is wrapped, not cut. On a narrow terminal the text stands below its row. */
+/** Like renderTable, but wraps a last column of free text instead of cutting it. On a narrow terminal the text goes below its row. */
 export function renderWrapped(header: readonly string[], rows: readonly Row[], options: TableOptions = {}): string[] {
   const { width } = options;
   if (width === undefined || isRoomBeside(header, rows, width)) return render(header, rows, options, true);
@@ -100,7 +100,7 @@ export function renderWrapped(header: readonly string[], rows: readonly Row[], o
   });
 }
 
-/** Whether the last column has room beside the others, or fits whole. */
+/** Whether the last column fits, or has enough room beside the others. */
 function isRoomBeside(header: readonly string[], rows: readonly Row[], width: number): boolean {
   const widthOf = (column: number) =>
     Math.max(displayWidth(header[column]!), ...rows.map(({ cells }) => displayWidth(asCell(cells[column] ?? '').text)));
@@ -151,7 +151,7 @@ function drawLine(
     .trimEnd();
 }
 
-/** Makes `widths` fit and returns the gap between columns. */
+/** Shrinks `widths` to fit, and returns the gap between columns. */
 function squeeze(widths: number[], width: number | undefined, header: readonly string[], wrapLast: boolean): number {
   const last = widths.length - 1;
   const taken = (gap: number) => widths.reduce((sum, column) => sum + column, 0) + gap * last;

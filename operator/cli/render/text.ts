@@ -7,7 +7,7 @@ const ZERO = /[\p{Mn}\p{Me}\p{Cf}]/u;
 // Escape is the control character that begins a colour sequence.
 const COLOUR = /\p{Cc}\[[0-9;]*m/gu;
 
-/** Columns that the text takes on a terminal; colour sequences take none. */
+/** Columns of the text on a terminal; colour sequences have none. */
 export function displayWidth(text: string): number {
   const plain = text.replace(COLOUR, '');
   if (/^[\u0020-\u007e]*$/.test(plain)) return plain.length;
@@ -19,7 +19,7 @@ export function displayWidth(text: string): number {
   return width;
 }
 
-/** The text cut to so many columns, the cut marked with an ellipsis. Plain text only: no colour sequences. */
+/** The text cut to `width` columns, with an ellipsis at the cut. Plain text only: no colour sequences. */
 export function truncate(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   if (width <= 0) return '';
@@ -34,12 +34,12 @@ export function truncate(text: string, width: number): string {
   return `${cut.trimEnd()}…`;
 }
 
-/** The text filled with spaces to so many columns. */
+/** The text padded with spaces to `width` columns. */
 export function padEnd(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - displayWidth(text)));
 }
 
-/** Breaks plain text at spaces into lines of at most so many columns. */
+/** Wraps plain text at spaces into lines of at most `width` columns. */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
@@ -56,7 +56,7 @@ export function wrap(text: string, width: number): string[] {
   return lines;
 }
 
-/** What came from a server, made fit for one cell: one line, no control characters. */
+/** A server's value as one cell: one line, no control characters. */
 export function cell(value: string | number | boolean | null | undefined): string {
   if (value === undefined || value === null) return '';
   return oneLine(String(value));
@@ -66,7 +66,7 @@ export type Tone = 'good' | 'bad' | 'busy' | 'dim' | 'strong' | 'loud';
 
 const CODES: Record<Tone, string> = { good: '32', bad: '31', busy: '33', dim: '2', strong: '1', loud: '1;33' };
 
-/** Colours text, or leaves it as it is. */
+/** Colours text, or returns it unchanged. */
 export type Paint = (tone: Tone | undefined, text: string) => string;
 
 export const plain: Paint = (_tone, text) => text;

@@ -1,12 +1,12 @@
 import { type Cell, type Row, renderWrapped, type TableOptions } from './table.ts';
 
 export interface TreeNode {
-  /** The columns of this row; the first is drawn after the branches. */
+  /** Cells of the row; branches are drawn before the first. */
   cells: readonly (Cell | string)[];
   children?: readonly TreeNode[];
 }
 
-/** A tree whose rows are aligned columns, branches drawn in the first; the last column is wrapped to the terminal. */
+/** A tree as aligned columns, with branches in the first column; the last column wraps at the terminal's width. */
 export function renderTree(header: readonly string[], root: TreeNode, options: TableOptions = {}): string[] {
   const rows: Row[] = [];
   collect(root, '', '', header.length, rows);

@@ -30,7 +30,7 @@ function stored(name: string, generation: number, judged: number, status: 'True'
 
 const ask = (name: string, patienceMs?: number) => refusalOf(client, { name, namespace: 'default' }, never, patienceMs);
 
-it('refusalOf tells why a spec is refused, and nothing of one that is accepted', async () => {
+it('refusalOf returns the reason of a refused spec, and undefined for an accepted one', async () => {
   stored('wrong', 2, 2, 'False');
   stored('right', 2, 2, 'True');
   expect(await Promise.all([ask('wrong'), ask('right')])).toEqual([
@@ -39,12 +39,12 @@ it('refusalOf tells why a spec is refused, and nothing of one that is accepted',
   ]);
 });
 
-it('refusalOf takes no word about an earlier spec for one about this spec', async () => {
+it('refusalOf ignores a condition about an earlier generation', async () => {
   stored('corrected', 3, 2, 'False');
   expect(await ask('corrected', 100)).toBeUndefined();
 });
 
-it('refusalOf waits for the word of the operator', async () => {
+it('refusalOf waits for the condition of this generation', async () => {
   stored('later', 3, 2, 'True');
   const asked = ask('later', 30_000);
   await expect.poll(() => server.requests.filter((line) => line.includes('workerclusters')).length).toBeGreaterThan(0);
@@ -52,7 +52,7 @@ it('refusalOf waits for the word of the operator', async () => {
   expect(await asked).toContain('mars-1');
 });
 
-it('refusalOf keeps nobody waiting where the operator says nothing, or may not be watched', async () => {
+it('refusalOf returns undefined when the operator is silent or watching is forbidden', async () => {
   stored('silent', 1, 0, 'True');
   expect(await ask('silent', 100)).toBeUndefined();
   server.refuses.set(`/apis/${API_VERSION}/namespaces/default/workerclusters`, 403);

@@ -10,7 +10,7 @@ import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
 let folder: string;
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-it('a command lives on between two tries while its API server answers nothing, and nothing else keeps the process', async () => {
+it('a command that waits between two tries stays alive without sockets or timers', async () => {
   folder = await mkdtemp(join(tmpdir(), 'coppice-alive-'));
   const file = join(folder, 'config');
   // Nothing listens there.

@@ -38,7 +38,7 @@ async function apply(objects: object[], ...more: string[]) {
 const object = (apiVersion: string, kind: string, name: string) => ({ apiVersion, kind, metadata: { name } });
 const WORK = ['one', 'two', 'three', 'four'].map((name) => object('apps/v1', 'Deployment', name));
 
-it('"apply" says of workloads that they are in the garden, and how they come to a cluster', async () => {
+it('apply notes that workloads are now in the garden, and how to put them into a cluster', async () => {
   expect(await apply(WORK.slice(0, 1))).toEqual({
     code: 0,
     out: 'Deployment one created.\n',
@@ -49,7 +49,7 @@ it('"apply" says of workloads that they are in the garden, and how they come to 
   );
 });
 
-it('"apply" says nothing of what belongs in a garden, or goes where the person said', async () => {
+it('apply prints no note for objects of a garden, or when the person named the API server', async () => {
   const own = [object('v1', 'Secret', 'login'), object('v1', 'Namespace', 'shop')];
   expect(await apply(own)).toMatchObject({ code: 0, err: '' });
   const file = new StateDirectory(home).kubeconfigFile('admin');

@@ -96,7 +96,7 @@ async function cli(...words: string[]) {
 }
 
 describe('coppice backups', () => {
-  it('lists what there is of this cluster, and not of an earlier one of its name', async () => {
+  it('lists snapshots of this cluster, and not of an earlier cluster of the same name', async () => {
     await stored('u-0', 5, -10);
     const [first, second] = [await stored('u-1', 12, -2), await stored('u-1', 40, -1)];
     const { out, code } = await cli('blue');
@@ -106,7 +106,7 @@ describe('coppice backups', () => {
     );
   });
 
-  it('finds those of a cluster that is gone', async () => {
+  it('finds snapshots of a deleted cluster', async () => {
     delete objects['shoots/blue'];
     const name = await stored('u-0', 5, -10);
     expect(JSON.parse((await cli('blue', '-o', 'json')).out).backups).toMatchObject([{ name, revision: 5 }]);
@@ -136,7 +136,7 @@ describe('coppice backups', () => {
     expect(await cli('blue')).toMatchObject({ code, err: expect.stringMatching(message) });
   });
 
-  it('downloads the newest, or the one that is named, for nobody else to read', async () => {
+  it('downloads the newest or the named snapshot with mode 0600', async () => {
     const first = await stored(
       'u-1',
       12,
@@ -151,7 +151,7 @@ describe('coppice backups', () => {
     expect((await cli('blue', '--download', join(home, 'other.db'), '--snapshot', first)).out).toContain(first);
   });
 
-  it('puts nothing over a file, and leaves nothing of a damaged snapshot', async () => {
+  it('overwrites no file, and removes a damaged download', async () => {
     await stored('u-1', 12, -2, whole.subarray(0, -1));
     const [mine, other] = [join(home, 'mine.db'), join(home, 'other.db')];
     await writeFile(mine, 'mine');
@@ -161,7 +161,7 @@ describe('coppice backups', () => {
     await expect(access(other)).rejects.toThrow();
   });
 
-  it('asks for a snapshot by a time, and waits until there is one that is newer', async () => {
+  it('requests a snapshot by an annotation with a time, and waits for a newer snapshot', async () => {
     await stored('u-1', 12, -2);
     onPatch = async () => {
       const at = Date.parse(patches[0]!.metadata.annotations[ANNOTATIONS.backupRequestedAt]!);
@@ -173,7 +173,7 @@ describe('coppice backups', () => {
     expect(patches).toHaveLength(1);
   });
 
-  it('says nothing of what was in the way before it asked', async () => {
+  it('ignores problems reported before the request', async () => {
     const conditions = [{ type: 'BackupReady', status: 'False', message: 'the seed has no bucket yet' }];
     let reads = 0;
     Object.defineProperty(objects, 'shoots/blue', {
@@ -190,7 +190,7 @@ describe('coppice backups', () => {
     expect(out).toContain('77');
   });
 
-  it('does not wait for snapshots of an etcd on machines of its own', async () => {
+  it('does not wait for snapshots of a SelfManaged cluster', async () => {
     const workers = [{ name: 'control-plane', controlPlane: {} }];
     objects['shoots/blue'] = { ...shoot, spec: { provider: { workers } } };
     expect(await cli('blue', '--now')).toMatchObject({
@@ -200,7 +200,7 @@ describe('coppice backups', () => {
     expect(patches).toEqual([]);
   });
 
-  it('does not wait for what will not come', async () => {
+  it('does not wait for a snapshot that cannot come', async () => {
     const message = 'the cloud says no. Do this.';
     const conditions = [{ type: 'BackupReady', status: 'False', message, codes: ['ERR_INFRA_UNAUTHORIZED'] }];
     objects['shoots/blue'] = { ...shoot, status: { ...shoot.status, conditions } };

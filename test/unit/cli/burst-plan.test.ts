@@ -14,7 +14,7 @@ const said = (status: 'True' | 'False', message: string) => [
   { type: 'Ready', status, reason: 'Any', message, lastTransitionTime: AT },
 ];
 
-it('tells what waits, what would be bought for it and for how much, and what else there was', () => {
+it('planLines shows waiting work, the purchase, its price and the alternatives', () => {
   const lines = planLines(
     policy({
       conditions: said('True', 'it says what it would do'),
@@ -53,7 +53,7 @@ it('tells what waits, what would be bought for it and for how much, and what els
   ]);
 });
 
-it('says so where nothing is to be done, and why where nobody can tell', () => {
+it('planLines says when there is nothing to do, and why a policy cannot be planned', () => {
   expect(planLines(policy({ conditions: said('True', 'it watches') })).slice(1)).toEqual([
     '  nothing waits',
     '  it would do nothing',
@@ -64,7 +64,7 @@ it('says so where nothing is to be done, and why where nobody can tell', () => {
   );
 });
 
-it('tells which cluster would be emptied, where its work goes and what that saves; and why another one stays', () => {
+it('planLines shows which cluster would be emptied, where its work goes, the saving, and why another cluster stays', () => {
   const cluster = { candidate: 'aws', phase: 'Joined' as const, since: AT, hourly: '0.5' };
   const lines = planLines(
     policy({

@@ -101,7 +101,7 @@ const policy = buildBurstPolicy({
   },
 });
 
-it('tells what a policy has, what waits, what was decided, and for how much until now', () => {
+it('burst explain shows clusters, waiting work, decisions and cost of a policy', () => {
   expect(explainPolicy(policy, NOW)).toEqual([
     'BurstPolicy shop/peak, Hub karmada',
     '  Ready: True (Watching): it watches Hub karmada',
@@ -132,7 +132,7 @@ it('tells what a policy has, what waits, what was decided, and for how much unti
   ]);
 });
 
-it('lists policies, and says of one that nobody has looked at so', () => {
+it('burst lists policies, and marks those that no operator has observed', () => {
   const fresh = partOf<BurstPolicy>({
     ...policy,
     metadata: { name: 'new', namespace: 'shop' },

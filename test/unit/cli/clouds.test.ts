@@ -69,7 +69,7 @@ const cluster = (name: string, mode: string, reason: string) => ({
 });
 
 describe('coppice down', () => {
-  it('does not leave clusters in a cloud that nobody else knows of', async () => {
+  it('refuses to leave clusters in a cloud that only this garden knows', async () => {
     lists.workerclusters = [
       cluster('made', 'Managed', 'Applied'),
       cluster('half-made', 'Managed', 'Creating'),
@@ -85,7 +85,7 @@ describe('coppice down', () => {
 });
 
 describe('coppice sweep', () => {
-  it('looks into accounts that only names of clusters and domains of seeds are kept with', async () => {
+  it('searches accounts known only from DNS names of clusters and domains of seeds', async () => {
     const spec = { type: 'aws', regions: [{ name: 'eu-central-1' }], kubernetes: { versions: [] }, machineTypes: [] };
     lists.cloudprofiles = [{ metadata: { name: 'aws' }, spec }];
     const dns = { domain: 'x.org', providers: [{ type: 'aws-route53', credentialsRef: { name: 'zones' } }] };
@@ -98,7 +98,7 @@ describe('coppice sweep', () => {
     expect([err.match(/No orphans|neither a cluster/), code]).toEqual([null, 1]);
   });
 
-  it('calls nothing free of orphans that it could not check', async () => {
+  it('does not call a place free of orphans that it could not search', async () => {
     const regions = [{ name: 'here' }];
     const spec = { type: 'aws', kubernetes: {}, machineTypes: [], regions };
     lists.cloudprofiles = [{ metadata: { name: 'aws' }, spec }];
@@ -111,13 +111,13 @@ describe('coppice sweep', () => {
     expect([err.match(/No orphans.*/)?.[0], code]).toEqual(['No orphans were found where it could be checked.', 1]);
   });
 
-  it('says that it has nothing to look with', async () => {
+  it('says that it has no credentials', async () => {
     const { err, code } = await cli('sweep');
     expect(code).toBe(3);
     expect(err).toContain('neither a cluster nor a CredentialsBinding names credentials');
   });
 
-  it('looks with no credentials of profiles that it was not asked for', async () => {
+  it('does not use credentials of profiles that were not asked for', async () => {
     const regions = [{ name: 'here' }];
     lists.cloudprofiles = [
       { metadata: { name: 'aws' }, spec: { type: 'aws', kubernetes: {}, machineTypes: [], regions } },

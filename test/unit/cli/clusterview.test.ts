@@ -54,7 +54,7 @@ const deleting = cluster('going', {}, READY, { deletionTimestamp: AGO });
 
 describe('the table of WorkerClusters', () => {
   const options = { wide: false, everywhere: true, now: NOW };
-  it('is as people know it from kubectl', () => {
+  it('has the columns that kubectl shows', () => {
     expect(
       tableOf(WORKER_CLUSTER, [simulated, creating, failed, untouched, deleting, cluster('demo', {}, READY)], options),
     ).toMatchInlineSnapshot(`
@@ -70,14 +70,14 @@ describe('the table of WorkerClusters', () => {
     `);
   });
 
-  it('shows one that sleeps as it was asked to without alarm', () => {
+  it('shows a cluster that hibernates as asked without alarm', () => {
     const asleep = cluster('nap', {}, SLEEPS);
     expect(summary(asleep)).toEqual({ text: 'Hibernated', tone: 'busy' });
     const { header, row } = columnsOf('WorkerCluster', false);
     expect(row(asleep, +NOW)[header.indexOf('READY')]).toEqual({ text: 'False', tone: 'busy' });
   });
 
-  it('has more to say with -o wide', () => {
+  it('has more columns with -o wide', () => {
     expect(
       tableOf(WORKER_CLUSTER, [cluster('demo', {}, { ...READY, cost: COST }), creating], {
         ...options,
@@ -104,14 +104,14 @@ describe('what a cluster costs', () => {
     accruedText(cost, NOW),
     cost && costSentence(cost, NOW),
   ];
-  it('accrues until now, though nothing was written since', () => {
+  it('accrued cost grows with time since the last write of the status', () => {
     expect(texts(COST)).toEqual([
       '1.1520 USD',
       '35.16 USD',
       '1.1520 USD an hour, about 840.96 USD a month, 35.16 USD so far',
     ]);
   });
-  it('is said to be more than that where a price is missing, and not guessed where all are', () => {
+  it('has a + when a part has no price, and ? when no part has one', () => {
     const unpriced = ['pool gpu: no price'];
     expect(texts({ ...COST, unpriced })[0]).toBe('1.1520+ USD');
     expect(texts({ unpriced })).toEqual(['?', undefined, 'not known: pool gpu: no price']);
@@ -124,7 +124,7 @@ describe('the table of quotas', () => {
     used: { nodes: '8', 'cost.hourly': '1.152' },
     conditions: [condition('Ready', 'True', 'Enforced'), condition('WithinLimits', 'False', 'AboveLimit', 'nodes 8/7')],
   };
-  it('shows what is used of what is limited', () => {
+  it('shows used and allowed amount of limited metrics', () => {
     expect(kindOf('quotas')).toBe(QUOTA);
     const lists = [quota({ nodes: 7, 'cost.hourly': '60' }, status)];
     expect(tableOf(QUOTA, lists, { wide: true, everywhere: false, now: NOW })).toMatchInlineSnapshot(`
@@ -139,27 +139,27 @@ describe('the table of quotas', () => {
   });
 });
 
-describe('what is said of a cluster', () => {
-  it('is not Ready before the operator has seen the last change', () => {
+describe('the summary of a cluster', () => {
+  it('is not Ready while the status is about an earlier generation', () => {
     expect(isReady(cluster('demo', {}, READY))).toBe(true);
     expect(isReady(cluster('demo', {}, READY, { generation: 2 }))).toBe(false);
     expect(isReady(deleting)).toBe(false);
   });
 
-  it('sleeps no more once it is asked to wake', () => {
+  it('is not hibernated once the spec asks it to wake', () => {
     expect(isAsleep(cluster('nap', {}, SLEEPS))).toBe(true);
     expect(isAsleep(cluster('nap', {}, SLEEPS, { generation: 2 }))).toBe(false);
     const conditions = [condition('Ready', 'False', 'Hibernated'), condition('Hibernated', 'False', 'Waking')];
     expect(isAsleep(cluster('nap', {}, { ...SLEEPS, conditions }))).toBe(false);
   });
 
-  it('failed only as long as its spec is the one that failed', () => {
+  it('is failed only for the generation that failed', () => {
     expect(failureOf(failed)).toBe('there is no CloudProfile "nowhere"');
     expect(failureOf(cluster('bad', {}, failed.status, { generation: 2 }))).toBeUndefined();
     expect(failureOf(creating)).toBeUndefined();
   });
 
-  it('failed when its spec is refused, whether or not anything was ever tried', () => {
+  it('is failed when the spec is refused, even if nothing was tried', () => {
     const message = 'spec.region: there is no region "moon"';
     const lastTransitionTime = '2026-11-21T00:00:00Z';
     const conditions = [{ type: 'SpecAccepted', status: 'False' as const, message, lastTransitionTime }];
@@ -168,14 +168,14 @@ describe('what is said of a cluster', () => {
     expect(failureOf(cluster('bad', {}, refused, { generation: 2 }))).toBeUndefined();
   });
 
-  it('names what is going on', () => {
+  it('names the running activity', () => {
     expect(activity(creating)).toBe('Waiting for kube-apiserver');
     expect(activity(failed)).toBe('there is no CloudProfile "nowhere"');
     expect(activity(untouched)).toBe('waiting for the operator');
     expect(summary(cluster('x', {}, { lastOperation: operation('Error', 10, 'x') })).text).toBe('Creating (retrying)');
   });
 
-  it('is loud about simulation', () => {
+  it('warns about simulation', () => {
     expect(simulatedWarning(simulated)).toBe(
       'SIMULATED: nothing of WorkerCluster demo-worker-cluster exists at aws; its 20 nodes are pretended and run no workload.',
     );
@@ -207,13 +207,13 @@ describe('the live view', () => {
     ]);
   });
 
-  it('keeps the warning about simulation to the end', () => {
+  it('keeps the warning about simulation until the end', () => {
     const lines = clusterLines({ ...progress, name: 'demo-worker-cluster', cluster: simulated, state: 'done' }, 200);
     expect(lines[0]).toBe('✔ WorkerCluster demo-worker-cluster is Ready (0:07)');
     expect(lines[1]).toContain('SIMULATED');
   });
 
-  it('has a line for logs', () => {
+  it('has one line for logs', () => {
     expect(clusterLogLine({ ...progress, cluster: creating })).toBe(
       'WorkerCluster new: 62 % Waiting for kube-apiserver (control plane 0/1, nodes 0/2)',
     );
@@ -223,8 +223,8 @@ describe('the live view', () => {
   });
 });
 
-describe('what start says at the end', () => {
-  it('is lines that work as printed', () => {
+describe('next steps after start', () => {
+  it('are lines that work as printed', () => {
     const steps = nextSteps({
       cluster: cluster('demo', {}, READY),
       coppice: 'bin/coppice',

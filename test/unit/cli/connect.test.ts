@@ -42,7 +42,7 @@ it.each(['https://127.0.0.1:6443', 'https://localhost:6443'])(
   },
 );
 
-it('a garden at the address of an earlier one is another one', async () => {
+it('a garden at the address of an earlier garden is told apart by its authority', async () => {
   const authority = async (ca: string) => {
     const file = join(home, `${ca}.yaml`);
     await writeFile(file, kubeconfig({ server: 'https://garden.example.com', ca, token: 't', name: 'g', user: 'u' }));
@@ -53,7 +53,7 @@ it('a garden at the address of an earlier one is another one', async () => {
   expect(await authority('ONE')).not.toBe(await authority('TWO'));
 });
 
-it('a garden elsewhere has no clusters on this machine', async () => {
+it('a garden on another machine does not bypass the proxy for its clusters', async () => {
   const server = 'https://garden.example.com';
   expect(await proxyAfter(server, file, { kubeconfig: file }, {})).toBe('http://proxy.example:3128');
 });

@@ -104,7 +104,7 @@ const everything = () => {
 };
 
 describe('coppice down', () => {
-  it('takes its own contexts out of the kubeconfig of the person, and no others', async () => {
+  it("removes its own contexts from the person's kubeconfig, and no others", async () => {
     await writeFile(personal, dump(everything()));
     const { code, err } = await coppice('down', '--leave-clouds');
     expect(code).toBe(0);
@@ -118,14 +118,14 @@ describe('coppice down', () => {
     );
   });
 
-  it('is done also where that kubeconfig cannot be changed, and says so', async () => {
+  it('succeeds when that kubeconfig cannot be changed, and reports it', async () => {
     await writeFile(personal, 'clusters: [');
     const { code, err } = await coppice('down', '--leave-clouds');
     expect(code).toBe(0);
     expect(err).toContain(`The garden's contexts are still in ${personal}: `);
   });
 
-  it('has later commands act on no other cluster, unless the person names one', async () => {
+  it('makes later commands refuse, unless the person names an API server', async () => {
     await writeFile(personal, dump({ ...everything(), 'current-context': 'other' }));
     await coppice('down', '--leave-clouds');
     for (const line of [['get'], ['delete', 'demo'], ['scale', 'demo', '--nodes', '3']])
@@ -139,7 +139,7 @@ describe('coppice down', () => {
     expect((await coppice('get')).code).toBe(3);
   });
 
-  it('has later commands act on the current context again once the person has named it', async () => {
+  it('lets later commands use the current context once the person has named it', async () => {
     await writeFile(personal, dump({ ...everything(), 'current-context': 'other' }));
     await coppice('down', '--leave-clouds');
     // Another context than the current one says nothing of what commands without a name mean.
@@ -149,7 +149,7 @@ describe('coppice down', () => {
     expect((await coppice('get')).code).toBe(0);
   });
 
-  it('has later commands act on a context that the person has switched to since', async () => {
+  it('lets later commands use a context that the person has switched to since', async () => {
     await writeFile(personal, dump(everything()));
     await coppice('down', '--leave-clouds');
     expect((await coppice('get')).code).toBe(3);
@@ -160,7 +160,7 @@ describe('coppice down', () => {
     expect((await coppice('get')).err).toContain('has no current context; choose one with --context: other');
   });
 
-  it('asks for a choice also where an earlier Coppice wrote down no context', async () => {
+  it('makes later commands ask for a choice when the record lacks the context', async () => {
     await writeFile(personal, dump({ ...everything(), 'current-context': 'other' }));
     await rm(directory.root, { recursive: true });
     await writeFile(join(home, 'garden-deleted'), '"coppice down" deleted the garden of this machine.\n');
@@ -169,14 +169,14 @@ describe('coppice down', () => {
     expect((await coppice('get')).code).toBe(0);
   });
 
-  it('says that there was none where there is none, and takes nothing for deleted', async () => {
+  it('says that there was no garden, and records no deletion', async () => {
     await rm(directory.root, { recursive: true });
     await writeFile(personal, dump({ ...everything(), 'current-context': 'other' }));
     expect((await coppice('down')).out).toBe('There is no garden here; "coppice up" creates one.\n');
     expect((await coppice('get')).code).toBe(0);
   });
 
-  it('says what stays on the machine, and takes empty folders of backups away', async () => {
+  it('lists what remains on the machine, and removes empty backup folders', async () => {
     await mkdir(join(home, 'clouds', 'backups', 'local', 'bucket'), { recursive: true });
     const tools = join(home, 'tools');
     await new ToolCache(tools).noteInstalled(['runc', 'iptables']);
@@ -204,7 +204,7 @@ describe('a hint for kubectl', () => {
     });
   const admin = () => directory.kubeconfigFile('admin');
 
-  it('leads to the API server that the command meant', async () => {
+  it('selects the API server of the command', async () => {
     await writeFile(personal, dump(merged({ other: {} }, 'other')));
     expect(await words()).toBe(`kubectl --kubeconfig ${admin()}`);
     await writeFile(personal, dump(everything()));
@@ -216,7 +216,7 @@ describe('a hint for kubectl', () => {
     expect(await words({ context: 'prod' })).toBe('kubectl --context prod');
   });
 
-  it('names the namespace of what is to be deleted', async () => {
+  it('has the namespace of the object to delete', async () => {
     await writeFile(personal, dump(everything()));
     expect((await coppice('delete', 'burstpolicy', 'peak', '-n', 'shop')).err).toContain(
       'run "kubectl --context coppice/garden delete burstpolicy peak -n shop"',

@@ -29,14 +29,14 @@ const clientOf = (...objects: KubeObject[]) => {
 const neutral = new NeutralFleet(clientOf(), '', {}, () => {});
 const staged = [...neutral.objects, ...stage(local, sold, neutral.hub)];
 
-it('the namespaces of the demo say which pods they take', () => {
+it('namespaces of the demo have Pod Security labels', () => {
   const namespaces = staged.filter(({ kind }) => kind === 'Namespace');
   const levels = namespaces.map(({ metadata }) => metadata.labels?.['pod-security.kubernetes.io/enforce']);
   expect(levels.sort()).toEqual(['baseline', 'restricted']);
 });
 const found = (kind: string) => staged.find((one) => one.kind === kind) as KubeObject & { spec: any };
 
-it('the demo tells prices of the profiles that come with Coppice, for machines that are as large as local ones', () => {
+it('the demo uses prices of the shipped profiles, for machines as large as local ones', () => {
   expect(sold).toHaveLength(2);
   for (const { candidate, machineType, region, hourly } of sold) {
     const type = profiles
@@ -49,7 +49,7 @@ it('the demo tells prices of the profiles that come with Coppice, for machines t
   expect(() => soldAs([])).toThrow('CloudProfile aws has no price of m5.large in eu-central-1');
 });
 
-it('the objects of the demo are what their kinds allow, and the policy makes clusters of its own profile', () => {
+it("objects of the demo are valid, and the policy makes clusters of the demo's profile", () => {
   cloudProfileSpec.parse(found('CloudProfile').spec);
   hubSpec.parse(found('Hub').spec);
   workerClusterSpec.parse(privateCluster.spec);
@@ -61,7 +61,7 @@ it('the objects of the demo are what their kinds allow, and the policy makes clu
   }
 });
 
-it('the demo takes away what an earlier one has left, and nothing that it did not make', async () => {
+it('the demo deletes objects of an earlier demo, and nothing else', async () => {
   const left = (...objects: KubeObject[]) => leftOfDemo(clientOf(...objects), 'kube-system', NEVER);
   expect(await left()).toEqual([]);
   expect(await left(found('Hub'))).toHaveLength(1);
@@ -95,7 +95,7 @@ describe('the Karmada of a demo', () => {
     return { secret, fleet, kubeconfig: load(secret.stringData.value) as typeof document };
   };
 
-  it("is that of its own API server, which its installers name, and the operator gets no other of a person's contexts", async () => {
+  it("is found by its installers' context, and the operator gets no other context of the person", async () => {
     const { secret, kubeconfig, fleet } = await opened(document);
     expect(secret.metadata).toMatchObject({ namespace: 'kube-system', name: fleet.hub.kubeconfigRef.name });
     expect(kubeconfig).toEqual({
@@ -109,13 +109,13 @@ describe('the Karmada of a demo', () => {
     hubSpec.parse(stage(local, sold, fleet.hub).find(({ kind }) => kind === 'Hub')!['spec' as never]);
   });
 
-  it('is refused where the kubeconfig lacks the context, or runs a program', async () => {
+  it('is refused when the kubeconfig lacks the context or runs a program', async () => {
     await expect(opened(document, 'other')).rejects.toThrow('has no context other');
     const users = [{ name: 'karmada-apiserver', user: { exec: { command: 'true' } } }];
     await expect(opened({ ...document, users })).rejects.toThrow('the operator could not use it');
   });
 
-  it('has only taken from it what a demo of this garden has made', async () => {
+  it('loses only objects that a demo of this garden has made', async () => {
     const { labels } = marksOf('uid-of-garden');
     const sale = (namespace: string, more?: Record<string, string>) => ({
       ...workOf('sale', 1),
@@ -131,7 +131,7 @@ describe('the Karmada of a demo', () => {
     expect((karmada as unknown as MemoryObjects).writes).toEqual(['delete deployments burst-demo-fleet/sale']);
   });
 
-  it('is known from the garden after a demo that was interrupted', async () => {
+  it("is known from the garden's Secret after an interrupted demo", async () => {
     expect(await karmadaLeft(clientOf(), 'kube-system', NEVER)).toBeUndefined();
     const { secret } = await opened(document);
     const data = { value: Buffer.from(secret.stringData.value).toString('base64') };

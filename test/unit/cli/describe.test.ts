@@ -33,7 +33,7 @@ const draw = (picture: ClusterDescription, more: object = {}) =>
   renderTree(TREE_HEADER, describeTree(picture, { now: NOW, ...more }));
 
 describe('describe', () => {
-  it('shows a healthy cluster from top to bottom', () => {
+  it('shows a healthy cluster with all its parts', () => {
     const picture: ClusterDescription = {
       cluster: cluster('demo', {}, READY),
       shoot: shoot('demo', 2),
@@ -57,7 +57,7 @@ describe('describe', () => {
     `);
   });
 
-  it('says what to do about each condition that is not well, with the name of the object', () => {
+  it("shows the action for each condition that is not good, with the object's name", () => {
     const conditions = [
       condition('Ready', 'False', 'SeedFull', 'the seed is full'),
       condition('Expiring', 'True', 'EndIsNear', 'the cluster is deleted soon'),
@@ -83,7 +83,7 @@ describe('describe', () => {
     expect(actions[1]).toContain('kubectl patch wc demo -n');
   });
 
-  it('says that the operator leaves a cluster alone, which its status does not', () => {
+  it('shows that the operator ignores a cluster, which its status does not say', () => {
     const left = shoot('demo', 2);
     left.metadata.annotations = { 'shoot.gardener.cloud/ignore': 'true' };
     const drawn = draw({ cluster: cluster('demo', {}, READY), shoot: left, controlPlane: [], machines: [], gaps: [] });
@@ -92,7 +92,7 @@ describe('describe', () => {
     );
   });
 
-  it('shows in which hubs a cluster is, and what they wait for', () => {
+  it('shows the hubs of a cluster, and what they wait for', () => {
     const membership = (hub: string, status: object, more: object = {}) =>
       buildMembership({
         metadata: { name: `demo.${hub}`, namespace: 'shop', creationTimestamp: AGO, ...more },
@@ -123,7 +123,7 @@ describe('describe', () => {
     `);
   });
 
-  it('shows a control plane on machines apart from machines for workloads', () => {
+  it('shows control plane machines apart from worker machines', () => {
     const hosted = shoot('demo', 1);
     const own = { name: 'control-plane', minimum: 3, maximum: 3, machine: { type: 'm' }, controlPlane: {} };
     const workers = [own, ...(hosted.spec.provider.workers ?? [])];
@@ -145,7 +145,7 @@ describe('describe', () => {
     `);
   });
 
-  it('shows a cluster without a control plane loudly', () => {
+  it('warns about a cluster without a control plane', () => {
     const none = condition('NoControlPlane', 'True', 'NotRun', 'NO CONTROL PLANE: nothing answers');
     const objectsOnly = { ...READY, conditions: [condition('Ready', 'True', 'ObjectsOnly'), none] };
     const { status } = shoot('demo', 2);
@@ -161,7 +161,7 @@ describe('describe', () => {
     expect(lines.at(-1)).toMatch(/─Pool\/worker \(objects only\) +2\/2 +True$/);
   });
 
-  it('says which addresses the cluster has, and who it is in its mesh', () => {
+  it('shows address ranges and mesh identity', () => {
     const network = (networking: object) =>
       draw({ cluster: cluster('demo', {}, { ...READY, networking }), controlPlane: [], machines: [], gaps: [] });
     const ranges = { pods: '100.72.0.0/18', services: '100.72.64.0/20' };
@@ -170,7 +170,7 @@ describe('describe', () => {
     expect(network(inMesh).at(-1)).toMatch(/; id 7 in mesh default, as shop--demo$/);
   });
 
-  it('says what the cluster costs, and that nothing is paid for a simulated one', () => {
+  it('shows costs, and that a simulated cluster is not billed', () => {
     const costs = (status: object) =>
       draw({
         cluster: cluster('demo', {}, { ...READY, cost: COST, ...status }),
@@ -182,7 +182,7 @@ describe('describe', () => {
     expect(costs({ simulated: true })).toContain('nothing is billed; at the prices of the profile: 1.1520 USD an hour');
   });
 
-  it('shows a quota metric by metric', () => {
+  it('shows a quota, one metric per line', () => {
     const lines = renderTree(
       TREE_HEADER,
       objectTree(quota({ nodes: 7, 'cost.hourly': '60' }, { used: { nodes: '8' } }), { now: NOW }),
@@ -190,7 +190,7 @@ describe('describe', () => {
     expect(lines.slice(2)).toEqual(['├─nodes         8/7', '└─cost.hourly   ?/60 USD']);
   });
 
-  it('groups equal machines, shows bad conditions and what it could not see', () => {
+  it('groups equal machines, and shows bad conditions and gaps', () => {
     const many = Array.from({ length: 5 }, (_, index) => machine(`m-${index}`));
     const picture: ClusterDescription = {
       cluster: cluster(
@@ -232,7 +232,7 @@ describe('describe', () => {
   });
 });
 
-it('a sentence that a condition says does not stand at its cluster, too', () => {
+it('shows a sentence once when condition and cluster both have it', () => {
   const refused = 'spec.region: there is no region mars-1';
   const picture: ClusterDescription = {
     cluster: cluster(
@@ -255,7 +255,7 @@ it('a sentence that a condition says does not stand at its cluster, too', () => 
 
 describe('machines', () => {
   const pool = { 'multi-cluster.demo.io/pool': 'worker' };
-  it('are pods, their nodes, and nodes without pods', () => {
+  it('pair pods with nodes of the same name, and include nodes without pods', () => {
     const pod = (name: string, status: object) => ({
       apiVersion: 'v1',
       kind: 'Pod',
@@ -280,7 +280,7 @@ describe('machines', () => {
   });
 });
 
-it('nodes of an attached cluster that the operator refuses are no part of its picture', async () => {
+it('describe does not read nodes of an attached cluster that the operator refuses', async () => {
   const garden = await SmallApiServer.start('garden');
   const folder = await mkdtemp(join(tmpdir(), 'coppice-describe-'));
   const file = join(folder, 'garden.yaml');
@@ -313,7 +313,7 @@ it('nodes of an attached cluster that the operator refuses are no part of its pi
 });
 
 describe('a cluster whose API server does not answer', () => {
-  it('is no reason to start the garden, which does', async () => {
+  it('does not start the garden that holds it', async () => {
     const garden = await SmallApiServer.start('garden');
     const folder = await mkdtemp(join(tmpdir(), 'coppice-describe-'));
     const file = join(folder, 'garden.yaml');

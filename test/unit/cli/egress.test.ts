@@ -12,7 +12,7 @@ import { readPolicy, writePolicy } from '../../../operator/garden/egress/policy.
 
 const said = (line: string) => egressOf(new Options(parse(line.split(' '), COMMANDS, GLOBAL_OPTIONS).options));
 
-it('"up" and "start" say where pods may go, and what they do not say stays as it was', () => {
+it('up and start set egress options, and keep those that are not given', () => {
   for (const command of ['up', 'start']) {
     expect(said(`${command} --detach`)).toBeUndefined();
     expect(said(`${command} --no-egress`)).toBe('none');
@@ -23,7 +23,7 @@ it('"up" and "start" say where pods may go, and what they do not say stays as it
   }
 });
 
-it('is remembered until it is said again', async () => {
+it('the egress policy is kept until it is set again', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'coppice-egress-'));
   const file = join(folder, 'egress.json');
   expect(await readPolicy(file)).toBe('all');
@@ -34,7 +34,7 @@ it('is remembered until it is said again', async () => {
   await rm(folder, { recursive: true });
 });
 
-it('"status" says what pods reach, and why they do not reach what they should', () => {
+it('status shows what pods can reach, and why a promised way does not work', () => {
   const garden = { running: true, phase: 'ready' as const, components: [] };
   const lines = headline({ ...garden, egress: { policy: 'all', problem: 'there is no /dev/net/tun' } }, 'coppice');
   expect(lines).toContain('Pods reach nothing outside the garden: there is no /dev/net/tun');

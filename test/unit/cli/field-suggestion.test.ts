@@ -22,6 +22,6 @@ it.each([
   expect(await suggestFields('WorkerCluster', failed(errors))).toEqual(meant);
 });
 
-it('suggestFields says nothing of a kind of others', async () => {
+it('suggestFields returns undefined for a kind of another project', async () => {
   expect(await suggestFields('Deployment', failed('.spec.replcas: field not declared in schema'))).toBeUndefined();
 });

@@ -52,7 +52,7 @@ function minutesOf(cert: string): number {
   return Math.round((+validToDate - +now) / 60_000);
 }
 
-it('is of an administrator by RBAC, for an hour, or as long as somebody says', async () => {
+it("has an administrator's certificate for an hour, or for --expires-in", async () => {
   const { out, err, code } = await coppice();
   expect([code, err]).toEqual([0, '']);
   const { server, cert = '', key = '', ca: trusted } = parseUntrustedKubeconfig(out);
@@ -63,7 +63,7 @@ it('is of an administrator by RBAC, for an hour, or as long as somebody says', a
   expect(await coppice('--expires-in', '25h')).toMatchObject({ code: 2, out: '' });
 });
 
-it('has kubectl ask for certificates of this very garden, with --exec and in the own file', async () => {
+it("calls coppice for certificates of this garden with --exec, and in the person's own file", async () => {
   const said = await coppice('--exec', '--expires-in', '2h');
   expect(await coppice('--merge', '--expires-in', '2h')).toMatchObject({ code: 0, err: '' });
   for (const text of [said.out, await readFile(env.KUBECONFIG!, 'utf8')]) {
@@ -80,7 +80,7 @@ it('has kubectl ask for certificates of this very garden, with --exec and in the
   expect(isPair({ cert: status.clientCertificateData, key: status.clientKeyData })).toBe(true);
 });
 
-it('is refused where there is no garden, and with options of clusters', async () => {
+it('is refused without a garden, and with options of clusters', async () => {
   expect(await coppice('--viewer')).toMatchObject({ code: 2, out: '' });
   expect(await coppice('--secret')).toMatchObject({ code: 2, out: '' });
   env = { ...env, COPPICE_HOME: join(folder, 'none') };

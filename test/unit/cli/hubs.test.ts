@@ -6,7 +6,7 @@ import { buildHub, buildMembership } from '../../kit/builders/objects.ts';
 const NOW = Date.parse('2026-11-22T12:00:00Z');
 const at = (minutes: number) => new Date(NOW - minutes * 60_000).toISOString();
 
-it('shows which cluster is in which hub, since when, and what it waits for', () => {
+it('hubs shows the clusters of each hub, since when, and what each waits for', () => {
   const membership = (cluster: string, status?: object) =>
     buildMembership({
       metadata: { name: `${cluster}.inventory`, namespace: 'shop', creationTimestamp: at(9) },
@@ -26,7 +26,7 @@ it('shows which cluster is in which hub, since when, and what it waits for', () 
   ]);
 });
 
-it('shows why a hub takes no clusters, and what waits for approval', () => {
+it('hubs shows why a hub accepts no clusters, and what waits for approval', () => {
   const hub = (name: string, ...conditions: object[]) =>
     buildHub({
       metadata: { name, creationTimestamp: at(60) },

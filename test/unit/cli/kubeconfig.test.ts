@@ -52,7 +52,7 @@ const bundle = bundleOf(parseKubeconfig(CLUSTER, 'x'), OURS);
 const personal = () => parseKubeconfig(PERSONAL, 'personal');
 
 describe('merging', () => {
-  it('adds one context and leaves everything else, the current context too', () => {
+  it('adds one context and changes nothing else, not even the current context', () => {
     const merged = addContext(personal(), bundle);
     expect(merged['current-context']).toBe('work');
     expect(merged.preferences).toEqual({ colors: true });
@@ -62,7 +62,7 @@ describe('merging', () => {
     expect(addContext(merged, bundle)).toEqual(merged);
   });
 
-  it('takes away what it added', () => {
+  it('removes what it added', () => {
     expect(removeContext(addContext(personal(), bundle), OURS)).toEqual(personal());
     expect(removeContext(personal(), OURS)).toBeUndefined();
   });
@@ -75,13 +75,13 @@ describe('merging', () => {
     expect(removed.users?.map((entry) => entry.name)).toEqual(['me']);
   });
 
-  it('begins an empty file and makes its context the current one', () => {
+  it('makes its context the current one of an empty file', () => {
     const merged = addContext(parseKubeconfig('', 'empty'), bundle);
     expect(merged).toMatchObject({ apiVersion: 'v1', kind: 'Config', 'current-context': OURS });
     expect(removeContext(merged, OURS)).toMatchObject({ clusters: [], users: [], contexts: [], 'current-context': '' });
   });
 
-  it('keeps comments and layout of the usual file', () => {
+  it('keeps comments and layout of a common file', () => {
     const before = personal();
     const merged = addContext(before, bundle);
     const text = spliceKubeconfig(PERSONAL, before, merged);
@@ -112,7 +112,7 @@ describe('merging', () => {
 });
 
 describe('several files', () => {
-  it('are one, the first wins, and relative paths stay right', () => {
+  it('are merged, the first has precedence, and relative paths stay valid', () => {
     const first = parseKubeconfig('clusters: [{name: a, cluster: {certificate-authority: ca.crt}}]', '1');
     const second = parseKubeconfig(
       'clusters: [{name: a, cluster: {server: s}}]\ncurrent-context: b\ncontexts: [{name: b, context: {namespace: n}}]',
@@ -126,7 +126,7 @@ describe('several files', () => {
     expect(namespaceOf(combined)).toBe('n');
   });
 
-  it('come from KUBECONFIG, else from the home folder', () => {
+  it('are named by KUBECONFIG, else in the home folder', () => {
     expect(personalKubeconfigs({ KUBECONFIG: '/a::/b:/a' })).toEqual(['/a', '/b']);
     expect(personalKubeconfigs({ HOME: '/home/me' })).toEqual(['/home/me/.kube/config']);
   });
@@ -140,7 +140,7 @@ describe('the file', () => {
   afterEach(() => rm(folder, { recursive: true, force: true }));
   const add = (document: KubeconfigDocument) => addContext(document, bundle);
 
-  it('is made with mode 0600 in a folder that was not there', async () => {
+  it('is created with mode 0600, with its folder', async () => {
     const file = join(folder, '.kube', 'config');
     expect(await changeKubeconfig(file, add)).toBe(true);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
@@ -148,7 +148,7 @@ describe('the file', () => {
     expect(await readdir(join(folder, '.kube'))).toEqual(['config']);
   });
 
-  it('keeps its mode, and stays a link', async () => {
+  it('keeps its mode, and stays a symbolic link', async () => {
     const real = join(folder, 'real');
     const link = join(folder, 'link');
     await writeFile(real, PERSONAL);
@@ -160,7 +160,7 @@ describe('the file', () => {
     expect(await readFile(real, 'utf8')).toContain('# mine, do not touch');
   });
 
-  it('loses nothing when many write at once', async () => {
+  it('loses no change of parallel writers', async () => {
     const file = join(folder, 'config');
     const names = Array.from({ length: 6 }, (_, index) => `c${index}`);
     await Promise.all(
@@ -172,13 +172,13 @@ describe('the file', () => {
     expect(written.contexts?.map((entry) => entry.name).sort()).toEqual([...names].sort());
   });
 
-  it('does not wait for the lock of a process that is gone', async () => {
+  it('is changed in spite of the lock of a process that has ended', async () => {
     const file = join(folder, 'config');
     await writeFile(`${file}.lock`, '4194399\n');
     expect(await changeKubeconfig(file, add)).toBe(true);
   });
 
-  it('is left alone when it cannot be understood', async () => {
+  it('stays unchanged when it cannot be parsed', async () => {
     const file = join(folder, 'config');
     await writeFile(file, 'a: [');
     await expect(changeKubeconfig(file, add)).rejects.toThrow(/not valid YAML/);
@@ -186,7 +186,7 @@ describe('the file', () => {
     expect(await readdir(folder)).toEqual(['config']);
   });
 
-  it('is the one that has the context, else the first that exists, else the last', async () => {
+  it('is the one with the context, else the first that exists, else the last', async () => {
     const [a, b, c] = ['a', 'b', 'c'].map((name) => join(folder, name)) as [string, string, string];
     expect(await fileToChange([a, b, c], OURS)).toBe(c);
     await writeFile(b, PERSONAL);

@@ -7,7 +7,7 @@ import { createTerminal } from '../../../operator/cli/terminal.ts';
 import { chooseRanges } from '../../../operator/garden/host/ranges.ts';
 import { StateDirectory } from '../../../operator/garden/state/state.ts';
 
-it('"load" says where nodes are simulated that nobody could use the image', async () => {
+it('load warns in a garden with simulated nodes, which cannot use an image', async () => {
   const home = await mkdtemp(join(tmpdir(), 'coppice-load-'));
   try {
     const directory = new StateDirectory(home);

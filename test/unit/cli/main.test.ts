@@ -31,14 +31,14 @@ async function cli(line: string, env: Record<string, string> = {}, tty = false) 
 }
 
 describe('coppice', () => {
-  it('shows help without a command', async () => {
+  it('prints help without a command', async () => {
     const { out, err, code } = await cli('');
     expect([code, err]).toEqual([0, '']);
     for (const command of COMMANDS) expect(out.includes(`  ${command.name} `)).toBe(!command.hidden);
     expect(out).toContain('130  interrupted');
   });
 
-  it('has help for each command, within the terminal', async () => {
+  it("has help for each command, within the terminal's width", async () => {
     for (const command of COMMANDS.filter((spec) => !spec.hidden)) {
       const { out, code } = await cli(`help ${command.name}`, {}, true);
       expect(code).toBe(0);
@@ -84,7 +84,7 @@ describe('coppice', () => {
     expect(await cli(line, { HOME: '/nonexistent', COPPICE_HOME: '/nonexistent' })).toEqual({ out: '', err, code });
   });
 
-  it('says what to do where there is nothing', async () => {
+  it('says what to do when there is no garden', async () => {
     const { err, code } = await cli('get', { HOME: '/nonexistent', COPPICE_HOME: '/nonexistent' });
     expect([code, err]).toEqual([
       1,
@@ -92,7 +92,7 @@ describe('coppice', () => {
     ]);
   });
 
-  it('colours on a terminal only, and not against NO_COLOR', async () => {
+  it('colours only a terminal, and not with NO_COLOR', async () => {
     expect((await cli('gte', {}, true)).err).toContain('\u001b[31m');
     expect((await cli('gte', { NO_COLOR: '1' }, true)).err).not.toContain('\u001b');
     expect((await cli('gte', { TERM: 'dumb' }, true)).err).not.toContain('\u001b');
@@ -178,7 +178,7 @@ describe('errors', () => {
     });
   });
 
-  it('says what to do when nobody answers or the kind is not known', () => {
+  it('name the cure when the API server does not answer or the kind is unknown', () => {
     const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
     expect(explain(new KubeUnreachableError('GET /x at https://127.0.0.1:6443', refused)).message).toMatch(
       /^https:\/\/127.0.0.1:6443 does not answer: connect ECONNREFUSED; start the garden with "coppice up"/,
@@ -244,7 +244,7 @@ describe('completion', () => {
     expect(complete(line)).toEqual(expected);
   });
 
-  it('offers commands first, and options of the command', () => {
+  it('offers commands first, then options of the command', () => {
     expect(complete('')).toContain('describe');
     expect(complete('')).not.toContain('garden');
     expect(complete('get --')).toEqual(expect.arrayContaining(['--all-namespaces', '--kubeconfig', '--help']));
@@ -252,14 +252,14 @@ describe('completion', () => {
 });
 
 describe('manifests', () => {
-  it('may have aliases, but not such as unfold to gigabytes', () => {
+  it('may have aliases, but none that expand to gigabytes', () => {
     const bomb = aliasBomb('apiVersion: v1\nkind: A\nmetadata: {name: a}');
     expect(() => parseManifests(bomb, 'f')).toThrow('f is not valid YAML: its aliases unfold to more');
     const text = 'apiVersion: v1\nkind: A\nmetadata: {name: a, labels: &same {app: a}}\nspec: {selector: *same}\n';
     expect(parseManifests(text, 'f')[0]!.object.spec).toEqual({ selector: { app: 'a' } });
   });
 
-  it('are documents, and Lists are taken apart', () => {
+  it('are split into documents and items of Lists', () => {
     const text =
       'apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: A, metadata: {name: a}}]\n---\n---\napiVersion: v1\nkind: B\nmetadata: {name: b}\n';
     expect(parseManifests(text, 'f').map(({ object, source }) => [object.kind, source])).toEqual([
@@ -307,7 +307,7 @@ describe('the stages of a garden', () => {
   });
 });
 
-describe('the folder that files are named from', () => {
+describe('the folder that file names are relative to', () => {
   const own = {
     npm_lifecycle_event: 'start',
     npm_package_json: projectFile('package.json'),
@@ -324,7 +324,7 @@ describe('the folder that files are named from', () => {
     expect(entered).toEqual(expected);
   });
 
-  it('is one line of error where it is gone', async () => {
+  it('is reported in one line when it no longer exists', async () => {
     expect(await cli('get', own)).toEqual({
       out: '',
       err: 'error: folder /no/such/folder, in which npm was called, cannot be entered (ENOENT); call "npm start" in one that exists\n',
@@ -334,7 +334,7 @@ describe('the folder that files are named from', () => {
 });
 
 describe('commands as printed', () => {
-  it('are short where that is possible, and quoted where needed', () => {
+  it('are short where possible, and quoted where needed', () => {
     expect(shownPath('/a/b/bin/coppice', '/a/b')).toBe('bin/coppice');
     expect(shownPath('/a/b', '/x/y/z/long')).toBe('/a/b');
     expect(quote('/a b/c')).toBe("'/a b/c'");

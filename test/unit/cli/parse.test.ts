@@ -70,7 +70,7 @@ describe('parse', () => {
     expect(failure(line)).toBe(expected);
   });
 
-  it('has one meaning for each word and letter', () => {
+  it('has unique words and letters', () => {
     expect(new Set(COMMANDS.map((command) => command.name)).size).toBe(COMMANDS.length);
     for (const command of COMMANDS) {
       const options = [...command.options, ...GLOBAL_OPTIONS];
@@ -110,7 +110,7 @@ describe('suggestions', () => {
     expect(editDistance(a, b)).toBe(edits);
   });
 
-  it('prefers a word that goes on as typed, and says nothing when nothing is near', () => {
+  it('prefers a continuation of the typed word, and is undefined when nothing is similar', () => {
     expect(nearest('kube', ['get', 'kubeconfig'])).toBe('kubeconfig');
     expect(nearest('xyzzy', ['get', 'up', 'down'])).toBeUndefined();
   });

@@ -10,7 +10,7 @@ import { alertsPage, cliPage, labelsPage, metricsPage } from '../../../operator/
 const pageOf = (plural: string): string => generatedFiles().get(`docs/reference/${plural}.md`)!;
 const fieldsOf = (page: string): string[] => [...page.matchAll(/^\| `([^`]+)`/gm)].map(([, field]) => field!);
 
-it('a nested spec is linked, and not repeated', () => {
+it('a nested spec is linked, not repeated', () => {
   const page = pageOf('burstpolicies');
   expect(page).toContain('Its fields are those of [WorkerCluster](workerclusters.md#spec).');
   expect(fieldsOf(page).filter((field) => field.startsWith('spec.candidates[].template.spec.'))).toEqual([]);
@@ -42,13 +42,13 @@ it.each(KINDS.map((kind) => [kind.kind, kind] as const))(
 
 const inside = (schema: Schema): Schema => schema.items ?? schema;
 
-it('says for which clusters a field is acted on', () => {
+it('shows for which clusters a field is acted on', () => {
   const page = pageOf('workerclusters');
   expect(page).toMatch(/^\| `spec\.pools\[\]\.spot` .*\| Hosted in a cloud, SelfManaged in a cloud, Managed \|$/m);
   expect(page).toMatch(/^\| `spec\.maintenance` .*\| no: stored only \|$/m);
 });
 
-it('every command, metric, alert, label and annotation has its place', async () => {
+it('lists every command, metric, alert, label and annotation', async () => {
   expect(cliPage()).toContain('## burst\n');
   expect(cliPage()).not.toContain('__complete');
   const metrics = await metricsPage('.');

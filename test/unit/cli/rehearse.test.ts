@@ -28,7 +28,7 @@ const manifest = () =>
 const trace = (rows = '1h,one,3\n') => file('demand.csv', `time,cluster,dataPlaneNodes\n${rows}`);
 
 describe('coppice rehearse', () => {
-  it('plays the example: a timeline, a table, what was refused, and that nothing is real', async () => {
+  it('prints timeline, table, refusals, and that nothing is real', async () => {
     const { out, err, code } = await coppice(EXAMPLE);
     expect(code).toBe(0);
     expect(out).toMatch(/^TIME +CLUSTER +READY +WHAT\n00:00:00 +shop +0\/0 +us-east-1, Kubernetes/);
@@ -40,7 +40,7 @@ describe('coppice rehearse', () => {
     expect((await coppice([...EXAMPLE, '--seed', '4'])).out).not.toBe(out);
   });
 
-  it('lets the quota in money of examples/gpu.yaml hold two nodes with a GPU, and no third', async () => {
+  it('examples/gpu.yaml has a quota in money for two GPU nodes and no third', async () => {
     const rows = 'time,cluster,pool,minimum,maximum\n0,training,gpu,0,4\n1h,training,gpu,2,4\n2h,training,gpu,3,4\n';
     const { out, code } = await coppice(['-f', 'examples/gpu.yaml', '--trace', file('demand.csv', rows)]);
     expect(code).toBe(0);
@@ -50,7 +50,7 @@ describe('coppice rehearse', () => {
     );
   });
 
-  it('plays a policy against work, beside what else could have been done, and draws it', async () => {
+  it('rehearses a policy against work, compares it with alternatives, and draws a chart', async () => {
     const chart = file('chart.svg', '');
     const burst = 'examples/rehearsal/burst';
     const curve = ['--trace', `${burst}/elb.csv`, '--per', '0.02', '--replica', 'cpu=900m,memory=2Gi'];
@@ -88,7 +88,7 @@ describe('coppice rehearse', () => {
     expect(Number(comparedTo.least.cost)).toBeLessThan(Number(comparedTo.peakStanding.cost));
   });
 
-  it('tells what clusters that wait cost, and how work waits for it, beside other ways of waiting', async () => {
+  it('shows cost and benefit of waiting clusters, beside other numbers of them', async () => {
     const burst = 'examples/rehearsal/burst';
     const written = readFileSync(`${burst}/web-grow.yaml`, 'utf8');
     const asleep = file('asleep.yaml', written.replace('- name: gcp\n', '- name: gcp\n      sleepingClusters: 1\n'));
@@ -106,7 +106,7 @@ describe('coppice rehearse', () => {
     expect(costs).toEqual([...costs].sort((a, b) => b - a));
   });
 
-  it('says what it needs for that', async () => {
+  it('names the options that a policy needs', async () => {
     const chart = await coppice(['-f', manifest(), '--trace', trace(), '--chart', 'x.svg']);
     expect(chart).toMatchObject({ code: 2, err: expect.stringContaining('--chart needs a trace with workloads') });
     const per = await coppice(['-f', manifest(), '--trace', trace(), '--per', 'few']);
@@ -115,7 +115,7 @@ describe('coppice rehearse', () => {
     expect(size).toMatchObject({ code: 2, err: expect.stringContaining('--replica needs cpu and memory') });
   });
 
-  it('is not begun when its chart cannot be written', async () => {
+  it('fails before the rehearsal when the chart cannot be written', async () => {
     const burst = 'examples/rehearsal/burst';
     const curve = ['--trace', `${burst}/elb.csv`, '--per', '0.02', '--replica', 'cpu=900m,memory=2Gi'];
     const chart = file('chart.svg', '').replace('chart.svg', 'absent/chart.svg');
@@ -124,7 +124,7 @@ describe('coppice rehearse', () => {
     expect(err).toMatch(/^error: cannot write .*absent\/chart\.svg: ENOENT/);
   });
 
-  it('gives all of it to programs', async () => {
+  it('prints everything as JSON', async () => {
     const { out } = await coppice([
       '-f',
       manifest(),
@@ -148,7 +148,7 @@ describe('coppice rehearse', () => {
     expect(yaml.out).toContain('nodeHours: 8\n');
   });
 
-  it('says dates where the trace has them, and ends where it is told', async () => {
+  it('prints dates of a trace that has them, and ends at --until', async () => {
     const dated = trace('2026-11-10T20:00:00Z,one,3\n');
     const { out } = await coppice(['-f', manifest(), '--trace', dated, '--until', '2026-11-10T22:00:00Z']);
     expect(out).toContain('2026-11-10T20:00:00Z   one');
@@ -159,7 +159,7 @@ describe('coppice rehearse', () => {
     );
   });
 
-  it('takes the real time that --speed asks for, and stops when asked to', async () => {
+  it('takes the real time of --speed, and stops when aborted', async () => {
     const began = performance.now();
     expect((await coppice(['-f', manifest(), '--trace', trace('1h,one,3\n'), '--speed', '18000'])).code).toBe(0);
     expect(performance.now() - began).toBeGreaterThanOrEqual(195);

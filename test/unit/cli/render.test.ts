@@ -16,17 +16,17 @@ describe('text', () => {
     expect(displayWidth(text)).toBe(width);
   });
 
-  it('cuts to the width, also wide characters', () => {
+  it('is cut to the width, also with wide characters', () => {
     expect(truncate('kube-apiserver', 8)).toBe('kube-ap…');
     expect(truncate('日本語', 4)).toBe('日…');
     expect(truncate('ok', 2)).toBe('ok');
   });
 
-  it('takes control characters of a server out', () => {
+  it('loses control characters of a server', () => {
     expect(cell('a\u001b[2Jb\nc')).toBe('a [2Jb c');
   });
 
-  it('wraps at spaces and leaves long words whole', () => {
+  it('wraps at spaces and keeps long words whole', () => {
     expect(wrap('one two averyveryverylongword three', 9)).toEqual(['one two', 'averyveryverylongword', 'three']);
   });
 });
@@ -48,12 +48,12 @@ describe('age', () => {
     expect(formatAge(seconds * 1000)).toBe(expected);
   });
 
-  it('says when it does not know', () => {
+  it('is <unknown> without a valid time', () => {
     expect(ageOf(undefined, 0)).toBe('<unknown>');
     expect(ageOf('nonsense', 0)).toBe('<unknown>');
   });
 
-  it('writes stopwatches and time left', () => {
+  it('has the forms of a stopwatch and of time left', () => {
     expect([formatElapsed(7_000), formatElapsed(750_000), formatElapsed(3_723_000)]).toEqual([
       '0:07',
       '12:30',
@@ -75,7 +75,7 @@ const ROWS = [
 ];
 
 describe('table', () => {
-  it('aligns columns and leaves no spaces at the end', () => {
+  it('has aligned columns and no trailing spaces', () => {
     expect(renderTable(HEADER, ROWS)).toEqual([
       'NAME                 STATUS         MESSAGE',
       'demo                 Ready',
@@ -83,7 +83,7 @@ describe('table', () => {
     ]);
   });
 
-  it('narrows gaps, then puts a message below its row whole, and never cuts a name', () => {
+  it('narrows gaps, then puts a message below its row, and never cuts a name', () => {
     const lines = renderTable(HEADER, ROWS, { width: 50 });
     expect(lines.slice(0, 3).map((line) => line.trimEnd())).toEqual([
       'NAME                 STATUS',
@@ -95,7 +95,7 @@ describe('table', () => {
     for (const width of [20, 30, 40]) expect(renderTable(HEADER, ROWS, { width })[2]).toContain('a-much-longer-name');
   });
 
-  it('spares a narrow terminal columns that describe has, and no state', () => {
+  it('drops columns on a narrow terminal that describe shows, but no state', () => {
     const header = [
       'NAME',
       'PROVIDER',
@@ -127,13 +127,13 @@ describe('table', () => {
     expect(renderTable(header, [row])[0]).toContain('AGE');
   });
 
-  it('aligns coloured cells as plain ones', () => {
+  it('aligns coloured cells like plain ones', () => {
     const lines = renderTable(HEADER, ROWS, { paint: coloured });
     expect(lines[2]).toContain('\u001b[33mCreating 62%\u001b[0m   waiting');
     expect(lines.map(displayWidth)).toEqual(renderTable(HEADER, ROWS).map(displayWidth));
   });
 
-  it('can do without a header', () => {
+  it('works without a header', () => {
     expect(renderTable(HEADER, [['demo', 'Ready', '']], { header: false })).toEqual(['demo   Ready']);
   });
 });
@@ -171,7 +171,7 @@ describe('tree', () => {
     ]);
   });
 
-  it('puts the message below its row where there is no room beside it, and cuts nothing', () => {
+  it('puts the message below its row when there is no room beside it, and cuts nothing', () => {
     expect(renderTree(['NAME', 'READY', 'MESSAGE'], tree, { width: 54 })).toEqual([
       'NAME                 READY',
       'WorkerCluster/demo   True',
@@ -198,7 +198,7 @@ describe('progress line', () => {
     );
   });
 
-  it('shows how it ended', () => {
+  it('shows the result', () => {
     expect(progressLine({ ...base, fraction: 1, state: 'done' }, 80)).toBe(
       '✔ kube-apiserver compiling k8s.io/kubernetes/cmd/kube-apiserver (1:02)',
     );

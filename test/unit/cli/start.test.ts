@@ -167,21 +167,21 @@ const said: string[] = [];
 const APPLIED = 'PATCH /apis/multi-cluster.demo.io/v1/namespaces/default/workerclusters/demo';
 
 describe('coppice start', () => {
-  it('makes the first cluster where there is none', async () => {
+  it('creates the first cluster when there is none', async () => {
     expect(await start()).toContain('WorkerCluster demo created.');
     expect(writes).toEqual([APPLIED]);
     // A garden that runs gives its administrators back what rights somebody has taken from them.
     expect(bindings).toContainEqual(expect.stringContaining('/clusterrolebindings/'));
   });
 
-  it('leaves a cluster alone that was scaled since, and says so', async () => {
+  it('keeps a cluster that was scaled since, and says so', async () => {
     cluster = ready(5);
     const said = await start();
     expect(writes).toEqual([]);
     expect(said).toMatch(/WorkerCluster demo exists and is not changed; ".*apply -f .*local\.yaml" changes it/);
   });
 
-  it('tells the first steps once, and says nothing of a cluster that is as the example asks', async () => {
+  it('prints next steps once, and no remark about a cluster that matches the example', async () => {
     expect(await start()).toContain('scale demo --nodes 3');
     cluster = { ...ready(2), spec: { ...EXAMPLE.spec, hibernation: {} } };
     const again = await start();
@@ -190,7 +190,7 @@ describe('coppice start', () => {
     expect(again).toMatch(/demo +local .*True/);
   });
 
-  it('names a kubectl that is there, or says that the garden is getting it', async () => {
+  it('names an existing kubectl, or says that the garden is getting one', async () => {
     const kubectl = join(home, 'tools', 'kubectl-1.36.3', 'kubectl');
     const said = await start();
     expect(said).toContain(`${kubectl} --context coppice/default/demo get nodes`);
@@ -203,13 +203,13 @@ describe('coppice start', () => {
     expect(again).not.toContain('no kubectl on PATH');
   });
 
-  it('applies a file that the person names, whatever is there', async () => {
+  it('applies a file that the person names, whatever exists', async () => {
     cluster = ready(5);
     await start('-f', projectFile('examples', 'local.yaml'));
     expect(writes).toEqual([APPLIED]);
   });
 
-  it('does not wait for a namespace as it does for kinds that are just being installed', async () => {
+  it('does not wait for a missing namespace as for missing CRDs', async () => {
     const file = join(home, 'elsewhere.yaml');
     const object = { ...ready(2), metadata: { name: 'demo', namespace: 'nowhere' }, status: undefined };
     await writeFile(file, JSON.stringify(object));
@@ -221,7 +221,7 @@ describe('coppice start', () => {
 });
 
 describe('after a stop', () => {
-  it('counts the time for which an API server does not answer towards --timeout of "wait", and does not call it Ready', async () => {
+  it('counts the time without an answer of the API server towards --timeout of wait, and does not call the cluster Ready', async () => {
     const directory = new StateDirectory(home);
     await directory.write({ ...(await directory.read())!, seed: 'local' });
     const before = ready(2);
@@ -234,7 +234,7 @@ describe('after a stop', () => {
     expect(code).toBe(4);
   });
 
-  it('tells of a cluster that sleeps how it is woken, and when it has its nodes', async () => {
+  it('tells how to wake a hibernated cluster, and when its nodes come', async () => {
     const said = (type: string, status: string) => ({ type, status, reason: 'Hibernated', lastTransitionTime: '' });
     const asleep = { ...ready(2), status: { observedGeneration: 1 } };
     const conditions = [said('Ready', 'False'), said('Hibernated', 'True')];
@@ -255,7 +255,7 @@ describe('after a stop', () => {
     expect(JSON.parse(bodies.at(-1)!)).toEqual({ spec });
   });
 
-  it('tells how to look at a cluster that failed, in whichever namespace it is', async () => {
+  it('tells how to inspect a failed cluster in any namespace', async () => {
     const message = 'there is no CloudProfile "nowhere"';
     const conditions = [{ type: 'SpecAccepted', status: 'False', reason: 'ConfigurationProblem', message }];
     cluster = { ...ready(2), status: { observedGeneration: 1, conditions } };
@@ -324,12 +324,12 @@ const asleep = (): KubeObject => {
   return { ...one, status: { ...status, conditions } };
 };
 
-it('does not wait for a cluster that sleeps as its spec says', async () => {
+it('does not wait for a cluster that hibernates as its spec asks', async () => {
   cluster = asleep();
   expect(await start()).toContain('WorkerCluster demo: sleeps, as its spec asks');
 });
 
-it('waits no longer for a cluster that falls asleep meanwhile, and does not call it Ready', async () => {
+it('stops waiting for a cluster that hibernates meanwhile, and does not call it Ready', async () => {
   cluster = { ...ready(2), status: {} };
   const done = tryStart('--timeout', '5s');
   await expect.poll(() => said.join('')).toContain('WorkerCluster demo: waiting for the operator');
@@ -347,7 +347,7 @@ describe('coppice start without root', () => {
   const refusal = (what: string) =>
     new RegExp(`^error: this garden cannot ${what} WorkerCluster demo: ${notRoot}; run it as root .*\\n$`);
 
-  it('says in one line that nothing hosts clusters, before anything is made or compiled', async () => {
+  it('says in one line that nothing can host clusters, before it makes or compiles anything', async () => {
     vi.mocked(seedPossible).mockResolvedValue({ why: notRoot });
     await rm(home, { recursive: true });
     const { code, said } = await tryStart();
@@ -357,7 +357,7 @@ describe('coppice start without root', () => {
     expect(existsSync(home)).toBe(false);
   });
 
-  it('does not wait for a cluster that may want a seed', async () => {
+  it('does not wait for a cluster that may need a seed', async () => {
     vi.mocked(seedPossible).mockResolvedValue({ why: notRoot });
     const file = join(home, 'aws.yaml');
     const example = await readFile(projectFile('examples', 'demo-worker-cluster.yaml'), 'utf8');
@@ -366,13 +366,13 @@ describe('coppice start without root', () => {
     expect(said).toContain('WorkerCluster demo cannot become Ready, because this garden has no seed');
   });
 
-  it('makes a first cluster with simulated nodes where control planes can be hosted', async () => {
+  it('creates a first cluster with simulated nodes where control planes can be hosted', async () => {
     vi.mocked(seedPossible).mockResolvedValue({ rootless: notRoot });
     expect(await start()).toContain('WorkerCluster demo created.');
     expect(bodies.join()).toContain('"cloudProvider":"simulated"');
   });
 
-  it('refuses machines of this machine there', async () => {
+  it('refuses local machines there', async () => {
     vi.mocked(seedPossible).mockResolvedValue({ rootless: notRoot });
     const { code, said } = await tryStart('-f', projectFile('examples', 'local.yaml'));
     expect(code).toBe(1);
@@ -415,7 +415,7 @@ describe('coppice start in the foreground', () => {
   });
   afterEach(() => void daemon.kill('SIGKILL'));
 
-  it('stops the garden at Ctrl-C while the first cluster is made, and says last what is kept and how to go on', async () => {
+  it('stops the garden at Ctrl-C during creation, and prints what is kept and how to go on', async () => {
     cluster = { ...ready(2), status: {} };
     const { ctrlC, code, ended } = await begin({ npm_lifecycle_event: 'start' });
     await has('WorkerCluster demo: ');
@@ -443,7 +443,7 @@ describe('coppice start in the foreground', () => {
     expect(daemon.exitCode ?? daemon.signalCode).toBeNull();
   });
 
-  it('leaves a garden running that another command has put in the background meanwhile', async () => {
+  it('keeps a garden running that another command has put in the background', async () => {
     cluster = ready(2);
     const { ctrlC, code } = await begin();
     await has('Ctrl-C to stop the garden');
@@ -454,7 +454,7 @@ describe('coppice start in the foreground', () => {
     expect(daemon.exitCode ?? daemon.signalCode).toBeNull();
   });
 
-  it('takes in hand a garden whose command in the foreground was killed', async () => {
+  it('adopts a garden whose foreground command was killed', async () => {
     const gone = { pid: daemon.pid!, started: 'earlier/1' };
     await writeFile(new StateDirectory(home).holderFile, JSON.stringify({ process: gone }));
     cluster = ready(2);
@@ -465,7 +465,7 @@ describe('coppice start in the foreground', () => {
     await ended;
   });
 
-  it('takes Ctrl-C for a good end when all is up', async () => {
+  it('succeeds at Ctrl-C when everything runs', async () => {
     cluster = ready(2);
     const { ctrlC, code, ended } = await begin();
     await has('Ctrl-C to stop the garden');
@@ -475,7 +475,7 @@ describe('coppice start in the foreground', () => {
     expect(lastLine()).toMatch(/coppice start" starts them again/);
   });
 
-  it('ends when somebody else has stopped the garden', async () => {
+  it('ends when another command has stopped the garden', async () => {
     cluster = ready(2);
     const { code } = await begin();
     await has('Ctrl-C to stop the garden');
@@ -485,7 +485,7 @@ describe('coppice start in the foreground', () => {
     expect(lastLine()).toContain('Somebody stopped the garden');
   });
 
-  it('ends with an error when the daemon was killed', async () => {
+  it('fails when the daemon was killed', async () => {
     cluster = ready(2);
     const { code } = await begin();
     await has('Ctrl-C to stop the garden');
@@ -497,7 +497,7 @@ describe('coppice start in the foreground', () => {
   });
 });
 
-it('takes the copy of a signal that npm passes on for the same key', () => {
+it('ignores the copy of a signal that npm forwards', () => {
   const interruptions = new Interruptions();
   expect([0, 10, 900, 910, 2_000].map((ms) => interruptions.count(ms))).toEqual([
     'end',

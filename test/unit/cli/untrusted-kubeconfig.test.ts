@@ -95,13 +95,13 @@ async function coppice(...argv: string[]) {
 const REFUSED =
   /the kubeconfig in Secret default\/demo-kubeconfig is refused: user "u" of context "ctx" has exec.*Put a kubeconfig there/;
 
-it('describes a cluster without running the plugin of its kubeconfig, and says what is wrong with it', async () => {
+it("describe does not run the plugin of a cluster's kubeconfig, and names the fault", async () => {
   const { code, out, pluginRan } = await coppice('describe', 'demo');
   expect(out.replace(/\s+/g, ' ')).toMatch(/kubeconfig in Secret/);
   expect({ code, pluginRan }).toEqual({ code: 0, pluginRan: false });
 });
 
-it('looks at a seed by the proxy that its kubeconfig names, which an administrator wrote', async () => {
+it('describe reaches a seed by the proxy in its kubeconfig, which an administrator wrote', async () => {
   const { out } = await coppice('describe', 'shoot', 'hosted');
   expect(out.replace(/\s+/g, ' ')).toContain('proxy http://127.0.0.1:1 cannot be used: connect ECONNREFUSED');
 });
@@ -115,7 +115,7 @@ it.each([['--secret', '--merge'], ['--secret']])(
   },
 );
 
-it('hands out the kubeconfig that an attached cluster names, and that of the garden where it is the garden', async () => {
+it('kubeconfig prints that of an attached cluster, and that of the garden if the garden is the cluster', async () => {
   const { code, out } = await coppice('kubeconfig', 'theirs');
   expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining('https://theirs.example.com') });
   const { code: none, err } = await coppice('kubeconfig', 'self');
@@ -125,7 +125,7 @@ it('hands out the kubeconfig that an attached cluster names, and that of the gar
   });
 });
 
-it('hands out what it has read of it alone, and nothing where kubectl could read more', async () => {
+it('kubeconfig prints only what it has parsed, and refuses what kubectl would read otherwise', async () => {
   const text = (user: string) => `clusters: [{name: c, cluster: {server: "https://theirs.example.com"}}]
 users: [{name: t, ${user}}] # a remark
 contexts: [{name: ctx, context: {cluster: c, user: t}}]
@@ -143,7 +143,7 @@ current-context: ctx
   expect(merged.err).toContain('Secret default/handed-over is refused: user "t" of context "ctx" has <<');
 });
 
-it('does not scale an attached cluster', async () => {
+it('scale refuses an attached cluster', async () => {
   const { code, err } = await coppice('scale', 'theirs', '--nodes', '3');
   expect({ code, err, writes }).toEqual({
     code: 1,
