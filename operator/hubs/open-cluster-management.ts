@@ -13,7 +13,19 @@ import {
 } from '../kube/resources.ts';
 import { kubeconfig } from '../pki/kubeconfig.ts';
 import { approval, bootstrapOf, requestsOf, requestTrace } from './agent-requests.ts';
-import type { Endpoint, HubType, Member, Reader, Removal, Step, Trace, Wanted } from './contract.ts';
+import {
+  type Endpoint,
+  type ForeignEntry,
+  type HubType,
+  isForeign,
+  type Member,
+  type Reader,
+  type Removal,
+  type Step,
+  type Trace,
+  takenOver,
+  type Wanted,
+} from './contract.ts';
 import {
   ADDONS,
   amountsIn,
@@ -27,10 +39,25 @@ import {
   managedCluster,
   whyNotAvailable,
 } from './managed-cluster.ts';
-import { foreignEntryIn } from './managed-cluster-foreign-entry.ts';
 import { memberName } from './member-name.ts';
 import { accountName, MANAGE_RULES } from './rights.ts';
 import { secretAt, secretWith } from './secrets.ts';
+
+/** Claim of a ManagedCluster with the UID of the cluster's namespace kube-system: its agent reports it. */
+const ID = 'id.k8s.io';
+
+/** A ManagedCluster that somebody else's agent has registered for the same cluster. */
+async function foreignEntryIn(hub: Reader, { id }: Member): Promise<ForeignEntry | undefined> {
+  const found = (await hub.list(MANAGEDCLUSTERS)).find((one) => {
+    const claims = (one.status?.clusterClaims ?? []) as { name?: string; value?: string }[];
+    return isForeign(one) && claims.some(({ name, value }) => name === ID && value === id);
+  });
+  if (!found) return undefined;
+  const { name } = found.metadata;
+  // Its agent holds a certificate in its own name, and would go on beside ours.
+  const whyNot = `ManagedCluster ${name} of the hub has an agent of somebody else's`;
+  return { name, places: [takenOver(MANAGEDCLUSTERS, found)], whyNot };
+}
 
 const DAY = 24 * 3600;
 /** Namespaces `open-cluster-management-<this>` in members have 57 characters at most. */

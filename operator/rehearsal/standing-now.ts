@@ -1,13 +1,24 @@
 import { LABELS } from '../api/group.ts';
 import { madeModeOf } from '../api/workercluster.ts';
-import { wakesIn } from '../burst/clusters/receipt.ts';
+import { isLeaving, waitOf } from '../burst/clusters/purchases.ts';
+import { clustersIn, wakesIn } from '../burst/clusters/receipt.ts';
+import type { Wait } from '../burst/clusters/warm.ts';
 import type { NodeState } from '../burst/fit/state.ts';
 import { machinePrice, priceOf } from '../cost/price.ts';
 import { type Amounts, type Asked, amountsOf } from './bound/demand-curve.ts';
 import { fitNodeOf } from './members.ts';
 import type { ClusterState, Meter, PoolState, Simulation } from './state.ts';
-import { waitsOf } from './waiting-clusters.ts';
 import type { WorkState } from './work.ts';
+
+/** How clusters of the policy wait, by their keys; those that take work are left out. */
+function waitsOf({ rehearsed }: Simulation): ReadonlyMap<string, Wait> {
+  const { policy, receipt } = rehearsed ?? {};
+  const waits = (receipt ? clustersIn(receipt) : []).flatMap((one): [string, Wait][] => {
+    const wait = waitOf(one);
+    return wait && !isLeaving(one) ? [[`${policy!.metadata.namespace}/${one.name}`, wait]] : [];
+  });
+  return new Map(waits);
+}
 
 /** Notes how things stand now. Without workloads nobody asks. */
 export function note(simulation: Simulation): void {

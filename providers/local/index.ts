@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { dependencyNotReady } from '../../operator/api/errors.ts';
 import { ANNOTATIONS, LABELS, ROLES } from '../../operator/api/group.ts';
 import { machineSetName, poolSecretName } from '../../operator/api/names.ts';
 import { hasEnded } from '../../operator/kube/pods.ts';
@@ -12,17 +14,92 @@ import {
   SECRETS,
 } from '../../operator/kube/resources.ts';
 import { applyIfChanged, ignoreGone } from '../apply.ts';
-import { type Machine, type Provider, type ProviderContext, sizeWhileRolling } from '../contract.ts';
+import {
+  type ClusterNetwork,
+  type Machine,
+  type MachineVolumes,
+  type Provider,
+  type ProviderContext,
+  sizeWhileRolling,
+} from '../contract.ts';
 import { directoryBuckets } from '../directory-buckets.ts';
 import { followPool, type Marks, nodeLabels, nodesOf } from '../nodes.ts';
 import { profileProblems } from '../validate.ts';
-import { apiServerNetwork } from './api-server-network.ts';
 import { controlPlaneMachines } from './control-plane.ts';
 import { machineOf } from './machine.ts';
-import { machineFiles } from './machine-files.ts';
-import { MARKS_ANNOTATION, poolReplicaSet, poolSecret } from './machine-pod.ts';
-import { machineVolumes } from './machine-volumes.ts';
-import { restartedImage } from './restart.ts';
+import { machineFiles, PAUSE_IMAGE } from './machine-files.ts';
+import {
+  HOST_FOLDERS,
+  hostFolderMounts,
+  hostFolderVolumes,
+  MARKS_ANNOTATION,
+  poolReplicaSet,
+  poolSecret,
+} from './machine-pod.ts';
+
+/**
+ * Alternative name of a machine's container image: the pool's, or the seed's (`sha256:...` if loaded,
+ * `repository@sha256:...` if pulled). kubelet restarts a container, keeping the pod's volumes, when its image name
+ * changes (kubelet's HashContainer uses name and image only). Pure.
+ * @throws CoppiceError when the seed does not report the running image
+ */
+function restartedImage({ metadata, spec, status }: Pod, set: ReplicaSet): string {
+  const [container] = spec.containers;
+  const ofPool: string = set.spec.template.spec.containers[0].image;
+  if (container?.image !== ofPool) return ofPool;
+  const running = status?.containerStatuses?.find(({ name }) => name === container.name)?.imageID;
+  const found = /^(?:[^/]+:\/\/)?((?:[^@]+@)?sha256:[0-9a-f]{64})$/.exec(running ?? '')?.[1];
+  if (!found) throw dependencyNotReady(`the seed does not say which image machine ${metadata.name} runs`);
+  return found;
+}
+
+/** Volumes are folders below /var of a machine, which survives container restarts and is deleted with the pod. */
+const machineVolumes: MachineVolumes = {
+  folder: '/var/lib/coppice/volumes',
+  // Our images have no shell; a machine sees that of the seed node. Every node has the pause image.
+  helper: { image: PAUSE_IMAGE, folders: ['/bin', '/lib', '/lib64', '/usr'] },
+};
+
+const SCRIPT = readFileSync(new URL('./api-server-network.sh', import.meta.url), 'utf8');
+
+/** Ends with the container at the latest. */
+const WAIT = 'until [ -s "$EGRESS_FILE" ]; do sleep 0.02; done';
+
+/**
+ * Sidecar that joins an API server's pod to the VXLAN of the cluster's machines: sets interfaces, routes and firewall
+ * rules, then waits, as PID 1 of the image that all pods of the seed run. undefined for another machine image, whose
+ * seed may lack the programs or a common layer 2.
+ */
+function apiServerNetwork(ctx: Pick<ProviderContext, 'machineImage' | 'podCIDR' | 'vni'>): ClusterNetwork | undefined {
+  if (ctx.machineImage) return undefined;
+  return {
+    container: {
+      name: 'cluster-network',
+      image: PAUSE_IMAGE,
+      imagePullPolicy: 'IfNotPresent',
+      command: ['/bin/bash', '-c', SCRIPT],
+      // kubelet starts the API server after this hook, a second sooner than after an init container.
+      lifecycle: { postStart: { exec: { command: ['/bin/bash', '-c', WAIT] } } },
+      env: [
+        { name: 'VNI', value: String(ctx.vni) },
+        { name: 'POD_CIDR', value: ctx.podCIDR },
+      ],
+      resources: { requests: { cpu: '1m', memory: '1Mi' } },
+      // Root in its pod's network namespace only.
+      securityContext: {
+        runAsNonRoot: false,
+        runAsUser: 0,
+        runAsGroup: 0,
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'], add: ['NET_ADMIN', 'NET_RAW'] },
+      },
+      volumeMounts: [...hostFolderMounts(HOST_FOLDERS), { name: 'run', mountPath: '/run' }],
+    },
+    // For iptables' lock.
+    volumes: [...hostFolderVolumes(HOST_FOLDERS), { name: 'run', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } }],
+  };
+}
 
 /** Machines are privileged pods of a ReplicaSet per pool, in the shoot's namespace of the seed. */
 export const local: Provider = {

@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs';
+import { readdir, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,10 +8,9 @@ import type { Log } from '../../operator/kube/log.ts';
 import type { Change } from '../cloud.ts';
 import { type Engine, engineUnless } from './engine.ts';
 import { engineEnvironment, secretsOf, workerEnvironment } from './environment.ts';
-import { pruneHistory } from './history.ts';
 import { apply, destroy, drift, outputs, preview } from './operations.ts';
 import type { ProgramRef } from './program.ts';
-import { prepareHome, prepareWorkDir, stackNameOf } from './project.ts';
+import { PROJECT, prepareHome, prepareWorkDir, stackNameOf } from './project.ts';
 import { RecentPlans } from './recent-plans.ts';
 import { redactor } from './redaction.ts';
 import type { ApplyRequest, ApplyResult, StackRequest } from './request.ts';
@@ -19,6 +19,22 @@ import type { StackRunner } from './stack-runner.ts';
 import { StackSession } from './stack-session.ts';
 import { WorkerPool } from './worker-pool.ts';
 import type { Workers } from './workers.ts';
+
+/** Kept history files: each run writes two (a summary and a checkpoint). */
+const KEPT_FILES = 2 * 5;
+
+/**
+ * Deletes old history of a stack, which the engine never does. For directories only; in buckets a lifecycle rule does
+ * it.
+ */
+async function pruneHistory(backendURL: string, stackName: string): Promise<void> {
+  if (!backendURL.startsWith('file:///')) return;
+  const folder = join(fileURLToPath(backendURL), '.pulumi', 'history', PROJECT, stackName);
+  const files = await readdir(folder).catch(() => []);
+  // File names sort by stack and time in nanoseconds.
+  const old = files.sort().slice(0, -KEPT_FILES);
+  await Promise.all(old.map((file) => rm(join(folder, file), { force: true })));
+}
 
 const MEBIBYTE = 1024 * 1024;
 

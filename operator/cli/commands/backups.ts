@@ -1,18 +1,34 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type OpenBucket, openBucket } from '../../accounts/bucket-account.ts';
+import { openProviders, providerFor } from '../../../providers/index.ts';
+import { type BucketSource, type OpenBucket, openBucket } from '../../accounts/bucket-account.ts';
+import { IdentityTokens } from '../../accounts/identity-tokens.ts';
+import { type CredentialsSource, obtainCredentials } from '../../accounts/obtain-credentials.ts';
+import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition, rfc3339 } from '../../api/conditions.ts';
+import type { CredentialsBinding } from '../../api/credentialsbinding.ts';
 import { isRetryable } from '../../api/errors.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import { controlPlaneWorker, type Shoot } from '../../api/shoot.ts';
+import type { WorkloadIdentity } from '../../api/workloadidentity.ts';
 import { BACKUP_READY } from '../../controllers/backup/conditions.ts';
 import { writeVerified } from '../../controllers/backup/integrity.ts';
 import { prefixOf, type Snapshot, snapshotsIn } from '../../controllers/backup/plan.ts';
+import { dataDirectory } from '../../garden/toolchain/pulumi-engine.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { SEEDS, SHOOTS } from '../../kube/resources.ts';
-import { bucketSource } from '../bucket-source.ts';
+import { silent } from '../../kube/log.ts';
+import {
+  CLOUDPROFILES,
+  CREDENTIALSBINDINGS,
+  NAMESPACES,
+  SECRETS,
+  SEEDS,
+  type Secret,
+  SHOOTS,
+  WORKLOADIDENTITIES,
+} from '../../kube/resources.ts';
 import { inNamespace } from '../clusterview.ts';
 import { type Connection, connect } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -21,6 +37,35 @@ import { SHOOT, WORKER_CLUSTER } from '../kinds.ts';
 import { printObject } from '../output.ts';
 import { renderTable } from '../render/table.ts';
 import { missing } from './get.ts';
+
+/** Access to the backup buckets of seeds, with the rights of the person at the terminal. */
+async function bucketSource(
+  client: KubeClient,
+  env: Record<string, string | undefined>,
+  signal: AbortSignal,
+): Promise<BucketSource> {
+  // Buckets need no Pulumi program, so nothing calls the engine.
+  const providers = openProviders({ engine: () => Promise.reject(new Error('no engine')), home: '', log: silent });
+  const tokens = new IdentityTokens(client, () => new Date());
+  const source: CredentialsSource = {
+    secret: (namespace, name) => client.getOrUndefined<Secret>(SECRETS, name, namespace, { signal }),
+    identity: (namespace, name) =>
+      client.getOrUndefined<WorkloadIdentity>(WORKLOADIDENTITIES, name, namespace, { signal }),
+    tokens,
+  };
+  const { metadata } = await client.get(NAMESPACES, 'kube-system', undefined, { signal });
+  return {
+    gardenID: metadata.uid ?? '',
+    directory: dataDirectory(env),
+    profiles: async () => (await client.list<CloudProfile>(CLOUDPROFILES, { signal })).items,
+    // Without credentials only an operator that simulates clouds has a bucket.
+    provider: (profile, withAccount) => providerFor(profile, providers, { simulate: !withAccount, withAccount }),
+    binding: (namespace, name) =>
+      client.getOrUndefined<CredentialsBinding>(CREDENTIALSBINDINGS, name, namespace, { signal }),
+    credentials: (use) => obtainCredentials(source, use, signal),
+    now: () => new Date(),
+  };
+}
 
 const POLL_MS = 500;
 /** After this time the operator's answer is about this request. */

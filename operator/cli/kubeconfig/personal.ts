@@ -1,4 +1,7 @@
-import { delimiter, resolve } from 'node:path';
+import { createHash } from 'node:crypto';
+import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import { dump } from 'js-yaml';
 import { KUBECONFIG_SECONDS } from '../../api/kubeconfig-request.ts';
 import { kubeconfig } from '../../pki/kubeconfig.ts';
@@ -7,7 +10,42 @@ import type { Context, Options } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { pathOfCoppice } from '../invocation.ts';
 import { askForCertificate, type Granted, type Wanted } from './ask.ts';
-import { keepCredential, keptCredential, keptFile } from './kept-credential.ts';
+
+/** Least remaining lifetime of a cached certificate: a request must end before the certificate does. */
+const LEAST_LEFT_MS = 60_000;
+
+/** Cache file of the certificate between calls of kubectl, in the person's own cache directory. */
+function keptFile(garden: string, wanted: Wanted, env: Record<string, string | undefined>): string {
+  const { namespace, name, role, seconds } = wanted;
+  const print = createHash('sha256')
+    .update(JSON.stringify([garden, namespace, name, role, seconds]))
+    .digest('hex');
+  const cache = env.XDG_CACHE_HOME || join(env.HOME || homedir(), '.cache');
+  return join(cache, 'coppice', 'credentials', `${print.slice(0, 32)}.json`);
+}
+
+/** The cached certificate. Undefined: none that lasts another minute. */
+async function keptCredential(file: string, now: Date): Promise<Granted | undefined> {
+  try {
+    const kept = JSON.parse(await readFile(file, 'utf8')) as Partial<Granted>;
+    const { cert, key, ca, endsAt } = kept;
+    if (!cert || !key || !ca || !endsAt) return undefined;
+    return Date.parse(endsAt) - +now > LEAST_LEFT_MS ? { cert, key, ca, endsAt } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Caches the certificate. A failure to write only costs time. */
+async function keepCredential(file: string, granted: Granted): Promise<void> {
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    await chmod(dirname(file), 0o700);
+    const beside = `${file}.${process.pid}`;
+    await writeFile(beside, JSON.stringify(granted), { mode: 0o600, flag: 'wx' });
+    await rename(beside, file);
+  } catch {}
+}
 
 /** Lifetime in seconds that the options ask for. Throws UsageError. */
 export function expiresIn(options: Options): number {

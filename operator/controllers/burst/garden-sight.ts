@@ -6,6 +6,7 @@ import { LABELS } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import { membershipName } from '../../api/names.ts';
+import { readBytes, readCount, readCpu } from '../../api/quantity.ts';
 import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { HubMember, Movable, Supply } from '../../burst/clusters/model.ts';
 import { movableWork } from '../../burst/clusters/movable.ts';
@@ -17,6 +18,7 @@ import { fitNode } from '../../burst/fit/node.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
 import { MANAGED_RESERVES, type Reserve } from '../../burst/fit/reserve.ts';
 import { desiredSizes, isCoppices } from '../../capacity/desired-sizes.ts';
+import { clusterResource } from '../../clusters/capacity.ts';
 import {
   conditionIsTrue,
   type KubeObject,
@@ -42,8 +44,22 @@ import { wordsOf } from './hub-work.ts';
 import { clusterByUid, emptiesUnderused, hasLittleWork } from './own-clusters.ts';
 import { poolsSeen } from './pools.ts';
 import type { EmptyingSight, PoolNamed, PoolSeen, Sight } from './seen.ts';
-import { utilization } from './utilization.ts';
 import { whereItComes } from './where-it-comes.ts';
+
+/**
+ * Utilization of a cluster's Ready nodes by these pods in percent, rounded down: the highest of cpu, memory and GPUs.
+ * undefined: no Ready node. Pure.
+ */
+function utilization(nodes: readonly Node[], pods: readonly Pod[]): number | undefined {
+  const ready = nodes.filter((node) => conditionIsTrue(node, 'Ready'));
+  const { total = {}, available = {} } = clusterResource(ready, pods);
+  const shares = [
+    [readCpu(total.cpu ?? '0'), readCpu(available.cpu ?? '0')],
+    [readBytes(total.memory ?? '0'), readBytes(available.memory ?? '0')],
+    [readCount(total.gpu ?? '0'), readCount(available.gpu ?? '0')],
+  ].flatMap(([all = 0, free = 0]) => (all > 0 ? [Math.floor((100 * (all - free)) / all)] : []));
+  return ready.length > 0 && shares.length > 0 ? Math.max(...shares) : undefined;
+}
 
 /** Most pending pods per cluster. */
 const MOST_PENDING = 500;

@@ -1,13 +1,18 @@
 import { errorText } from '../../api/errors.ts';
+import { LABELS } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
 import { readReceipt, type StoredReceipt, storedReceipt } from '../../burst/clusters/stored-receipt.ts';
+import type { FitPod } from '../../burst/fit/model.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { BURSTPOLICIES, keyOf, WORKERCLUSTERS } from '../../kube/resources.ts';
+import { daemonsOf } from '../autoscaling/nodes-seen.ts';
 import { tellFailure } from '../failure.ts';
 import { hold } from '../finalizer.ts';
 import { noteInterrupted } from '../interrupted-offers.ts';
+import { BY_HUB } from '../membership/dependencies.ts';
+import { clusterOf } from '../membership/holds.ts';
 import { claimantsIn, heldBy } from '../quota/claimants.ts';
 import { writeStatus } from '../status-writer.ts';
 import { failureOf } from './arrival.ts';
@@ -32,10 +37,38 @@ import {
   workOn,
 } from './garden-sight.ts';
 import { workOf } from './hub-work.ts';
-import { type SiblingDaemons, siblingDaemons } from './sibling-daemons.ts';
 import { tellDecisions, tellOutcomes } from './tell-outcomes.ts';
 import { toldStatus } from './told-status.ts';
 import type { BurstActs, BurstSight, BurstWorld } from './world.ts';
+
+/**
+ * Expected DaemonSets of a new cluster: those of the bought member (else any member) of the hub whose DaemonSets take
+ * most CPU. Agents are installed by the hub or by others, and unknown before.
+ */
+type SiblingDaemons = () => readonly FitPod[];
+
+/** Computed on first use, for one cycle: scans all pods of all members. */
+function siblingDaemons(deps: BurstSightDependencies, hub: Hub): SiblingDaemons {
+  let found: readonly FitPod[] | undefined;
+  return () => {
+    found ??= daemonsOfSiblings(deps, hub);
+    return found;
+  };
+}
+
+function daemonsOfSiblings(deps: BurstSightDependencies, hub: Hub): FitPod[] {
+  const members = deps.memberships.byIndex(BY_HUB, hub.metadata.name).flatMap((membership) => {
+    const cluster = deps.clusters.get(clusterOf(membership));
+    const open = deps.openClusters.get(clusterOf(membership));
+    if (membership.status?.state !== 'Joined' || !cluster || !open) return [];
+    const daemons = daemonsOf(open.pods.list());
+    const cpu = daemons.reduce((sum, { requests }) => sum + requests.cpu, 0);
+    return [{ daemons, cpu, isBought: cluster.metadata.labels?.[LABELS.burst] === 'true' }];
+  });
+  const bought = members.filter(({ isBought }) => isBought);
+  const most = (bought.length > 0 ? bought : members).sort((a, b) => b.cpu - a.cpu)[0];
+  return most?.daemons ?? [];
+}
 
 /** World of a garden for one cycle: caches, hubs and API server. */
 export const gardenWorld = (deps: BurstDependencies): BurstWorld => ({ ...gardenSight(deps), ...gardenActs(deps) });

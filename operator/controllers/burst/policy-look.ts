@@ -2,12 +2,13 @@ import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { EVERY_NAMESPACE, type Hub } from '../../api/hub.ts';
 import type { Reason } from '../../api/reasons.ts';
 import { withOutcomes } from '../../burst/clusters/outcomes.ts';
-import { wasNeverMade } from '../../burst/clusters/purchases.ts';
-import { type BurstReceipt, clustersIn } from '../../burst/clusters/receipt.ts';
+import { isToOrder, wasNeverMade } from '../../burst/clusters/purchases.ts';
+import { type BurstReceipt, clustersIn, nodesIn } from '../../burst/clusters/receipt.ts';
 import { returnCluster } from '../../burst/clusters/receipt-decisions.ts';
 import { grantsEnd, withGrantFacts, withNodesFacts } from '../../burst/clusters/receipt-facts.ts';
 import { forgetCluster, monthOf } from '../../burst/clusters/spend.ts';
 import { waitingAnew } from '../../burst/clusters/waiting-anew.ts';
+import { countOf } from '../../burst/nodes/grow.ts';
 import type { Asking, PlacedSource } from '../../hubs/contract.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { endClusters, makeClusters, openClusters } from './act.ts';
@@ -16,16 +17,52 @@ import { planFor, withPlan } from './decide.ts';
 import { markEmptying } from './emptying.ts';
 import { withFacts } from './facts.ts';
 import { applyGrants, grantedPool } from './grants.ts';
-import { growPools } from './grow-pools.ts';
 import type { HubWork } from './hub-work.ts';
 import type { BurstMemory } from './memory.ts';
 import { orderSleep } from './order-sleep.ts';
+import { clusterByUid } from './own-clusters.ts';
 import { releaseMinimums } from './release-minimums.ts';
 import type { Outcome, Seen } from './seen.ts';
 import { asleepSince, endedIn, freshIn } from './tell-outcomes.ts';
 import { growthsOf, idleKeys, seenIn, type Turn } from './turn.ts';
 import { letAllSleep, orderAwake, withWoken, wokenBy } from './wake-others.ts';
 import type { BurstWorld, Unread } from './world.ts';
+
+/**
+ * Raises pools to their recorded sizes, as their autoscaler would, preserving its records about leaving nodes.
+ * Idempotent.
+ */
+async function growPools(
+  world: BurstWorld,
+  hub: Hub,
+  policy: BurstPolicy,
+  receipt: BurstReceipt,
+  now: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const { name, namespace } = policy.metadata;
+  for (const growth of nodesIn(receipt)) {
+    const cluster = clusterByUid(world, growth);
+    const decided = cluster && world.decided(cluster);
+    if (!cluster || !decided || decided === 'unknown' || !isToOrder(growth, now)) continue;
+    const seen = world.pools(hub, cluster, [])?.find(({ pool }) => pool.name === growth.pool);
+    // Its autoscaler no longer requests sold-out offers.
+    if (!seen?.template || seen.count >= growth.to) continue;
+    const { pool } = seen;
+    const known = decided === 'none' ? undefined : decided.get(growth.pool);
+    const size = {
+      count: growth.to,
+      by: `BurstPolicy ${namespace}/${name}`,
+      why: `work of ${growth.sources[0]} has no place`,
+      at: growth.at,
+      ...(known?.leaving && { leaving: known.leaving }),
+    };
+    await world.decide({ key: growth.cluster, uid: growth.uid, pool, size }, signal);
+    const more = growth.to - pool.count;
+    const message = `pool ${growth.pool} is to have ${countOf(growth.to, 'node')}, ${more} more: BurstPolicy ${name} has work without a place`;
+    world.recordEvent(cluster, 'Normal', 'PoolGrows', message);
+  }
+}
 
 /** Most listed sources. */
 const MOST_UNREAD = 10;

@@ -7,14 +7,17 @@ import type { Shoot } from '../../api/shoot.ts';
 import { isAttached, profileNameOf, type WorkerCluster, type WorkerClusterStatus } from '../../api/workercluster.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import { atPlace } from '../../capacity/places.ts';
-import type { SleepHoldsOf } from '../../clusters/deletion-gate.ts';
+import type { HoldsOf, SleepHoldsOf } from '../../clusters/deletion-gate.ts';
 import { isLarger } from '../../cost/size.ts';
 import type { Applier } from '../../kube/applier.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { RecordEvent } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { keyOf, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
 import { ownerOf, tenantSteps } from '../../kube/tenant-steps.ts';
 import type { Refusal } from '../../mesh/allocate.ts';
 import type { Meshes } from '../../mesh/meshes.ts';
+import type { AttachedController } from '../attached/controller.ts';
 import type { Autoscaler } from '../autoscaling/controller.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
@@ -24,13 +27,60 @@ import type { ManagedController } from '../managed/controller.ts';
 import { type ClaimantDependencies, claimantsIn, heldBy } from '../quota/claimants.ts';
 import { technicalIDTakenBy } from '../same-technical-id.ts';
 import { writeStatus } from '../status-writer.ts';
-import { type AttachedClusterDependencies, reconcileAttached } from './attached-act.ts';
+import { type AttachedPlan, planAttached } from './attached.ts';
 import { EXPIRING } from './lifetime.ts';
 import { knownByShoot, ownRanges } from './networking.ts';
 import { placed } from './places.ts';
 import { planWorkerCluster, type WorkerClusterView } from './plan.ts';
 import { fillIn } from './scale-default.ts';
 import type { ProjectShare } from './view.ts';
+
+/** Dependencies for attached clusters. */
+interface AttachedClusterDependencies {
+  readonly garden: KubeClient;
+  readonly clusters: Informer<WorkerCluster>;
+  /** Absent: this operator attaches no clusters. */
+  readonly attached?: Pick<AttachedController, 'facts' | 'release'> | undefined;
+  /** Holds of a cluster: see judgeDeletion. */
+  readonly holds: HoldsOf;
+  now(): Date;
+  readonly recordEvent: RecordEvent;
+}
+
+/**
+ * Observes, plans and acts for a WorkerCluster of mode Attached. @returns when to reconcile again; undefined: on a
+ * change
+ */
+async function reconcileAttached(
+  deps: AttachedClusterDependencies,
+  cluster: WorkerCluster,
+  signal: AbortSignal,
+): Promise<Date | undefined> {
+  const key = keyOf(cluster);
+  const { name, namespace = '', uid = '', deletionTimestamp } = cluster.metadata;
+  const holds = deletionTimestamp ? deps.holds(namespace, name) : [];
+  const view = { cluster, facts: deps.attached?.facts(key, uid), holds };
+  const plan = tenantSteps.measure(ownerOf(cluster, 'status'), () => planAttached(view, deps.now()));
+  if (plan.finalizer === 'add') await hold(deps, WORKERCLUSTERS, deps.clusters, cluster, true, { signal });
+  if (plan.release) {
+    await deps.attached?.release(key, uid, signal);
+    await hold(deps, WORKERCLUSTERS, deps.clusters, cluster, false, { signal });
+    return undefined;
+  }
+  await writeStatus(deps.garden, deps.clusters, cluster, plan.status, signal);
+  tell(deps, cluster, plan);
+  if (plan.expire)
+    await deps.garden.delete(WORKERCLUSTERS, name, namespace, { ...(uid && { preconditions: { uid } }), signal });
+  return plan.next;
+}
+
+/** Records Events when the cluster becomes usable or unusable. */
+function tell(deps: AttachedClusterDependencies, cluster: WorkerCluster, { status }: AttachedPlan): void {
+  const serves = findCondition(status.conditions, 'APIServerAvailable');
+  const known = findCondition(cluster.status?.conditions, 'APIServerAvailable');
+  if (!serves || (serves.status === known?.status && serves.reason === known.reason)) return;
+  deps.recordEvent(cluster, serves.status === 'True' ? 'Normal' : 'Warning', serves.reason ?? '', serves.message ?? '');
+}
 
 /** Dependencies of the controller of WorkerClusters. */
 export interface WorkerClusterDependencies extends ClaimantDependencies, AttachedClusterDependencies {

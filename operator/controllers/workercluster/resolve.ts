@@ -1,7 +1,8 @@
 import type { Problem } from '../../../providers/contract.ts';
 import { type CloudProfile, DEFAULT_RANGES } from '../../api/cloudprofile.ts';
+import { parseCron } from '../../api/cron.ts';
 import { controlPlaneWorker, hasServed, type Shoot } from '../../api/shoot.ts';
-import { madeModeOf, profileNameOf } from '../../api/workercluster.ts';
+import { madeModeOf, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { desiredSizes } from '../../capacity/desired-sizes.ts';
 import { judgeHolds } from '../../clusters/deletion-gate.ts';
 import { resolveVersion, upgradeProblem } from '../kubernetes-version.ts';
@@ -16,10 +17,45 @@ import {
   resolvePlace,
   sum,
 } from '../spec-problems.ts';
-import { autoscaleProblems } from './autoscale-problems.ts';
 import { divided, lastAsked } from './capacity.ts';
 import { sleepOf } from './hibernation.ts';
 import type { Mode, Resolved, SizedView, WorkerClusterView } from './view.ts';
+
+/** Problems of the pools' autoscaling settings. */
+const autoscaleProblems = ({ spec }: WorkerCluster, profile: CloudProfile): Problem[] => [
+  ...deciderProblems(spec, profile),
+  ...budgetProblems(spec),
+];
+
+/** By the requested mode: a simulated managed cluster is hosted, so that manifests can be tried. */
+function deciderProblems(spec: WorkerCluster['spec'], profile: CloudProfile): Problem[] {
+  if ((madeModeOf(spec) ?? profile.spec.defaults?.mode ?? 'Hosted') === 'Managed') return [];
+  return (spec.pools ?? []).flatMap(({ name, autoscale }, index) =>
+    autoscale === 'Cloud'
+      ? [
+          problem(
+            `pools[${index}].autoscale`,
+            `no cloud has an autoscaler for pool ${name}, whose machines Coppice makes: use Coppice, or None`,
+          ),
+        ]
+      : [],
+  );
+}
+
+/** The CRD's pattern also accepts backward ranges. */
+const budgetProblems = ({ pools = [] }: WorkerCluster['spec']): Problem[] =>
+  pools.flatMap(({ disruption }, pool) =>
+    (disruption?.budgets ?? []).flatMap(({ schedule }, budget) =>
+      schedule === undefined || parseCron(schedule) !== undefined
+        ? []
+        : [
+            problem(
+              `pools[${pool}].disruption.budgets[${budget}].schedule`,
+              `"${schedule}" is no cron expression of five fields such as "0 8 * * 1-5"`,
+            ),
+          ],
+    ),
+  );
 
 /** Resolves each pool's size, and whether the cluster must sleep now. Pure. */
 export function sized(view: WorkerClusterView, now: Date): SizedView {

@@ -1,8 +1,17 @@
 import type { HubSpec } from '../../api/hub.ts';
-import { DEPLOYMENTS, ROLEBINDINGS, ROLES } from '../../kube/resources.ts';
-import type { HubType, Member, Wanted } from '../contract.ts';
+import { DEPLOYMENTS, ROLEBINDINGS, ROLES, SECRETS } from '../../kube/resources.ts';
+import {
+  type ForeignEntry,
+  type HubType,
+  isForeign,
+  type Member,
+  type Reader,
+  takenOver,
+  type Wanted,
+} from '../contract.ts';
 import { demandOf, namesClasses, waitsFor, withoutRoom } from './bindings.ts';
 import {
+  CLUSTER_NAMESPACE,
   CLUSTERS,
   clusterObject,
   countedBy,
@@ -12,7 +21,6 @@ import {
   type KarmadaCluster,
   whyNotReady,
 } from './cluster.ts';
-import { foreignEntryIn } from './foreign-entry.ts';
 import { customKindsOf } from './kinds.ts';
 import { movableOn, placedIn } from './placed-work.ts';
 import { pull } from './pull.ts';
@@ -28,6 +36,35 @@ import {
   worksNamespace,
 } from './seen.ts';
 import type { SyncMode } from './sync-mode.ts';
+
+/** A Cluster that somebody else made for the same cluster, with the Secrets that it refers to where ours would be. */
+async function foreignEntryIn(hub: Reader, { id }: Member, { karmada }: HubSpec): Promise<ForeignEntry | undefined> {
+  const clusters = (await hub.list(CLUSTERS)) as KarmadaCluster[];
+  const found = clusters.find((one) => one.spec?.id === id && isForeign(one));
+  if (!found) return undefined;
+  const { name } = found.metadata;
+  const { secretRef, impersonatorSecretRef, syncMode } = found.spec ?? {};
+  const wanted = [`${CLUSTER_NAMESPACE}/${name}`, `${CLUSTER_NAMESPACE}/${name}-impersonator`];
+  const refs = [secretRef, impersonatorSecretRef].flatMap((ref) =>
+    ref && wanted.includes(`${ref.namespace}/${ref.name}`) ? [ref.name] : [],
+  );
+  const secrets = await Promise.all(refs.map((ref) => hub.get(SECRETS, ref, CLUSTER_NAMESPACE)));
+  const whyNot = whyNotOurs(name, syncMode, karmada?.syncMode ?? 'Push');
+  return {
+    name,
+    places: [
+      takenOver(CLUSTERS, found),
+      ...secrets.flatMap((secret) => (secret && isForeign(secret) ? [takenOver(SECRETS, secret)] : [])),
+    ],
+    ...(whyNot && { whyNot }),
+  };
+}
+
+/** Two agents would both apply, and so would an agent and Karmada's own controllers. */
+function whyNotOurs(name: string, found: string | undefined, wanted: 'Push' | 'Pull'): string | undefined {
+  if (found !== 'Push') return `Cluster ${name} of the hub has an agent of somebody else's (syncMode ${found})`;
+  return wanted === 'Pull' ? `Cluster ${name} of the hub is of syncMode Push, and the Hub of Pull` : undefined;
+}
 
 const NO_EVICTION = 'the Hub does not say that its Karmada moves work away: karmada.evicts';
 

@@ -5,10 +5,19 @@ import type { CloudPool, ManagedClusterInputs } from '../../cloud.ts';
 import { registeredTaints } from '../../nodes.ts';
 import { poolResource } from '../../pool-resource.ts';
 import { POOL_TAG } from '../../tags.ts';
-import { amiTypeOf } from '../ami-types.ts';
 import { nodeGroupName } from '../names.ts';
 import { launchTemplate } from './launch-template.ts';
 import type { RoleWithPolicies } from './roles.ts';
+
+/** Values of AMITypes in EKS' service model (botocore 1.43.11): Amazon Linux 2023, with NVIDIA's drivers where there are GPUs. */
+const AMI_TYPES = {
+  amd64: { plain: 'AL2023_x86_64_STANDARD', gpu: 'AL2023_x86_64_NVIDIA' },
+  arm64: { plain: 'AL2023_ARM_64_STANDARD', gpu: 'AL2023_ARM_64_NVIDIA' },
+} as const;
+
+/** Which of EKS' images the pool's nodes start from. */
+const amiTypeOf = (pool: Pick<CloudPool, 'architecture' | 'gpu'>): string =>
+  AMI_TYPES[pool.architecture][pool.gpu > 0 ? 'gpu' : 'plain'];
 
 /** Values of TaintEffect in EKS' service model. */
 const TAINT_EFFECTS: Readonly<Record<string, string>> = {

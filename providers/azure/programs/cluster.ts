@@ -13,11 +13,11 @@ import {
   type Resource,
   unsecret,
 } from '@pulumi/pulumi';
+import { ipv4Range, nthAddress } from '../../../operator/api/address-range.ts';
 import type { CloudPool, ManagedClusterInputs, Owner } from '../../cloud.ts';
 import { poolResource } from '../../pool-resource.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
 import { tagsOf } from '../../tags.ts';
-import { dnsServiceIP } from '../address-ranges.ts';
 import { type AgentPoolPlan, agentPoolNameOf, agentPoolOf, isAutoscaled, systemPool } from '../agent-pools.ts';
 import { certificateAuthorityOf } from '../kubeconfig.ts';
 import {
@@ -31,6 +31,14 @@ import {
   roleAssignmentName,
 } from '../names.ts';
 import { found } from './look-ups.ts';
+
+/**
+ * The tenth address of the range of Services, where AKS puts the cluster's DNS by default (10.0.0.10 of 10.0.0.0/16); '' for no
+ * range, as of a cluster that is only to be taken away and of which nobody knows more.
+ */
+function dnsServiceIP(services: string): string {
+  return ipv4Range(services) ? nthAddress(services, 10) : '';
+}
 
 /** Built-in role: MicrosoftDocs/azure-docs articles/role-based-access-control/built-in-roles.md. */
 const NETWORK_CONTRIBUTOR = '4d97b98b-1d4f-4787-a291-c67834d212e7';

@@ -8,12 +8,12 @@ import { numbersOf, readRooms, summary } from '../../kit/rooms/table.ts';
  */
 const AT_MOST: Record<string, { count?: number; perThousand?: number }> = {
   'names imported across rooms': { perThousand: 10 },
-  exports: { perThousand: 35 },
+  exports: { perThousand: 34.3 },
   'exports for tests alone': { count: 230 },
   'exports for nobody': { count: 0 },
-  'exported names with several definitions': { count: 232 },
-  'exported functions of one word': { count: 250 },
-  'product files': { perThousand: 9.3 },
+  'exported names with several definitions': { count: 198 },
+  'exported functions of one word': { count: 243 },
+  'product files': { perThousand: 9 },
   'files of more than 500 lines': { count: 0 },
   'functions with five parameters or more': { count: 140 },
 };
