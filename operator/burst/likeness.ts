@@ -13,8 +13,27 @@ const OF_ONE_POD = [
 ];
 
 /** Short digest of a value's JSON. */
-export const digestOf = (value: unknown): string =>
-  createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 16);
+const digestOf = (value: unknown): string => digestOfText(JSON.stringify(value));
+
+const digestOfText = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16);
+
+/** Most cached digests. */
+const MOST_KEPT = 1000;
+
+/** Caches digests, for a few values that are digested again and again. */
+export class KeptDigests {
+  readonly #known = new Map<string, string>();
+
+  of(value: unknown): string {
+    const text = JSON.stringify(value);
+    const known = this.#known.get(text);
+    if (known !== undefined) return known;
+    if (this.#known.size >= MOST_KEPT) this.#known.clear();
+    const digest = digestOfText(text);
+    this.#known.set(text, digest);
+    return digest;
+  }
+}
 
 const known = new WeakMap<Pod, string>();
 

@@ -6,18 +6,31 @@ import { regionOf } from '../burst/clusters/offer.ts';
 import type { PoolNow } from '../burst/clusters/receipt-facts.ts';
 import { isLate } from '../burst/nodes/grow.ts';
 import { bestOffer, isInterrupted } from '../capacity/allocation.ts';
-import { desiredSizes, isCoppices } from '../capacity/desired-sizes.ts';
+import { type DecidedSize, desiredSizes, isCoppices } from '../capacity/desired-sizes.ts';
 import { machineTypesOf, marketFor } from '../capacity/offers.ts';
 import type { PoolNamed, PoolSeen } from '../controllers/burst/seen.ts';
 import { offeredPools } from './members.ts';
 import { type ClusterState, dateOf, type Simulation } from './state.ts';
 
 /** Pools that are Coppice's to size, and not those for which it stands in for a cloud. */
-function growingPools({ object, manifest, profile, decided }: ClusterState): DesiredPool[] {
+function growingPools({ object, manifest, profile, decided }: ClusterState): readonly DesiredPool[] {
   if (!object || !profile) return [];
+  const sizes = [...decided.values()];
+  const known = grown.get(object);
+  const isSame = known?.profile === profile && known.sizes.length === sizes.length;
+  if (known && isSame && sizes.every((size, index) => size === known.sizes[index])) return known.pools;
   const own = new Set((manifest.spec.pools ?? []).filter(isCoppices).map(({ name }) => name));
-  return desiredSizes({ cluster: object, profile, decided }).filter((pool) => isCoppices(pool) && own.has(pool.name));
+  const all = desiredSizes({ cluster: object, profile, decided });
+  const pools = all.filter((pool) => isCoppices(pool) && own.has(pool.name));
+  grown.set(object, { profile, sizes, pools });
+  return pools;
 }
+
+/** Hot path: each look asks once per purchase of nodes. Objects and decided sizes are immutable. */
+const grown = new WeakMap<
+  WorkerCluster,
+  { readonly profile: CloudProfile; readonly sizes: readonly DecidedSize[]; readonly pools: readonly DesiredPool[] }
+>();
 
 /** What the next node of a pool would be; and whether its cloud took such machines away a moment ago. */
 function nextOffer(

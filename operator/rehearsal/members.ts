@@ -7,6 +7,7 @@ import { formatCpu } from '../api/quantity.ts';
 import type { WorkerCluster, WorkerClusterSpec } from '../api/workercluster.ts';
 import type { HubMember } from '../burst/clusters/model.ts';
 import { type OfferInputs, offeredBy, offerOf, SYSTEM } from '../burst/clusters/offer.ts';
+import { daemonsOn } from '../burst/fit/daemons.ts';
 import type { FitNode } from '../burst/fit/model.ts';
 import { fitPod } from '../burst/fit/pod.ts';
 import { MANAGED_RESERVES, type Reserve } from '../burst/fit/reserve.ts';
@@ -151,6 +152,7 @@ export function nodeJoins(simulation: Simulation, cluster: ClusterState, { machi
       cluster: cluster.key,
       node: machine.nodeName,
       fit,
+      daemons: daemonsOn(fit, [SYSTEM_DAEMON.pod]),
       member: memberOf(object, profile),
       readyAt: simulation.now,
       startupMs: simulation.now - since,

@@ -1,7 +1,6 @@
 import { ANNOTATIONS } from '../api/group.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
 import type { Demand } from '../burst/demand.ts';
-import { daemonsOn } from '../burst/fit/daemons.ts';
 import { fitPod } from '../burst/fit/pod.ts';
 import { ClusterState as FitState } from '../burst/fit/state.ts';
 import { likenessOf } from '../burst/likeness.ts';
@@ -112,9 +111,9 @@ function roomOf({ work }: Simulation, { key }: ClusterState, nodes: readonly Nod
     const { name } = metadata;
     const there = work!.nodeOf(key, name);
     if (!there) continue;
-    const { fit } = there;
+    const { fit, daemons } = there;
     state.addNode(spec.unschedulable ? { ...fit, unschedulable: true } : fit);
-    for (const daemon of daemonsOn(fit, [SYSTEM_DAEMON.pod])) state.place(daemon, name);
+    for (const daemon of daemons) state.place(daemon, name);
     for (const { group, count } of work!.groupsOn(key, name)) state.place(fitPod(group.object), name, count);
   }
   return state;

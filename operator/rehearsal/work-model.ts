@@ -46,6 +46,8 @@ export interface WorkNode {
   readonly node: string;
   /** As its kubelet offers it: with what the system takes of it. */
   readonly fit: FitNode;
+  /** What the system runs on it. */
+  readonly daemons: readonly FitPod[];
   readonly member: HubMember;
   readonly readyAt: number;
   /** How long the cloud took for it: since the order of its cluster, where that is younger, or of the machine. */

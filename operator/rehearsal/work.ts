@@ -18,6 +18,12 @@ import {
   withLabels,
 } from './work-model.ts';
 
+/** Work on one node. */
+interface OnNode {
+  readonly groups: readonly { readonly group: WorkGroup; readonly count: number }[];
+  readonly pods: readonly Pod[];
+}
+
 /** Work, and where it runs. Equal histories have equal states. */
 export class WorkState {
   readonly room = new FitState();
@@ -35,6 +41,8 @@ export class WorkState {
   readonly #versions = new Map<string, number>();
   /** Names of nodes by cluster, in the order in which they came. */
   readonly #inCluster = new Map<string, Set<string>>();
+  /** Hot path: caches pods by node until they change, because each look lists them for all nodes. By name in `room`. */
+  readonly #on = new Map<string, OnNode>();
   /** By what its pods are in `room`. */
   readonly #groupOf = new Map<FitPod, WorkGroup>();
   readonly #events: Pick<EventQueue<void>, 'add'>;
@@ -147,6 +155,7 @@ export class WorkState {
     else group.on.delete(node);
     group.running -= count;
     this.room.remove(group.pod, node, count);
+    this.#on.delete(node);
     this.#hasRoom = true;
     this.#changed(this.nodes.get(node)?.cluster);
   }
@@ -181,6 +190,7 @@ export class WorkState {
     this.nodes.delete(name);
     this.#inCluster.get(cluster)?.delete(name);
     this.room.removeNode(name);
+    this.#on.delete(name);
     this.#changed(cluster);
   }
 
@@ -205,26 +215,31 @@ export class WorkState {
   }
 
   /** The pods on a node: one object for all that are alike. */
-  podsOn(cluster: string, node: string): Pod[] {
-    return this.groupsOn(cluster, node).flatMap(({ group: { object }, count }) =>
-      Array.from({ length: count }, () => object),
-    );
+  podsOn(cluster: string, node: string): readonly Pod[] {
+    return this.#onNode(this.nameOf(cluster, node)).pods;
   }
 
   /** The groups that run on a node, in the order in which they came, and how many of each. */
-  groupsOn(cluster: string, node: string): { group: WorkGroup; count: number }[] {
-    return this.#groupsOn(this.nameOf(cluster, node));
+  groupsOn(cluster: string, node: string): OnNode['groups'] {
+    return this.#onNode(this.nameOf(cluster, node)).groups;
   }
 
-  #groupsOn(name: string): { group: WorkGroup; count: number }[] {
-    return [...(this.room.node(name)?.pods ?? [])]
+  #onNode(name: string): OnNode {
+    const known = this.#on.get(name);
+    if (known) return known;
+    const groups = [...(this.room.node(name)?.pods ?? [])]
       .map(([pod, count]) => ({ group: this.#groupOf.get(pod)!, count }))
       .sort((one, other) => one.group.rank - other.group.rank);
+    const pods = groups.flatMap(({ group: { object }, count }) => Array.from({ length: count }, () => object));
+    const made = { groups, pods };
+    this.#on.set(name, made);
+    return made;
   }
 
   /** Whether any work runs on the cluster. */
   isBusy(cluster: string): boolean {
-    return this.#nodesOf(cluster).some(({ podCount }) => podCount > 0);
+    for (const name of this.#inCluster.get(cluster) ?? []) if ((this.room.node(name)?.podCount ?? 0) > 0) return true;
+    return false;
   }
 
   /** How much of what the nodes of a cluster have is in use, in percent, rounded down: of cpu or memory, whichever is more. undefined: it has no nodes. */
@@ -290,7 +305,7 @@ export class WorkState {
       this.#leave(run.group, node, run.count);
       this.#wait(run.group, run.count, now, run.lifeMs, true);
     }
-    for (const { group, count } of this.#groupsOn(node)) {
+    for (const { group, count } of this.#onNode(node).groups) {
       this.#leave(group, node, count);
       this.#wait(group, count, now, undefined, true);
     }
@@ -348,6 +363,7 @@ export class WorkState {
 
   #run(group: WorkGroup, name: string, count: number, now: number): void {
     const node = this.nodes.get(name)!;
+    this.#on.delete(name);
     group.on.set(name, (group.on.get(name) ?? 0) + count);
     group.running += count;
     group.waitingCount -= count;

@@ -13,8 +13,8 @@ import {
   notEmpty,
   refuseForeign,
   refuseTooLarge,
-  transfer,
 } from '../bucket-objects.ts';
+import { transfer } from '../bucket-transfer.ts';
 import { eachPage } from '../pages.ts';
 import { awsCodeOf, type Connection, codeAndMessage, query, refusal } from './api.ts';
 import { hostOf, partitionOf } from './partitions.ts';

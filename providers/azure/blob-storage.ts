@@ -14,10 +14,8 @@ import {
   notEmpty,
   refuseForeign,
   refuseTooLarge,
-  type Transfer,
-  type Transferred,
-  transfer,
 } from '../bucket-objects.ts';
+import { type Transfer, type Transferred, transfer } from '../bucket-transfer.ts';
 import { eachPage } from '../pages.ts';
 import { call, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';

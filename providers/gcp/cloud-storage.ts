@@ -11,10 +11,8 @@ import {
   notEmpty,
   refuseForeign,
   refuseTooLarge,
-  type Transfer,
-  type Transferred,
-  transfer,
 } from '../bucket-objects.ts';
+import { type Transfer, type Transferred, transfer } from '../bucket-transfer.ts';
 import { eachPage } from '../pages.ts';
 import { credentialsOf } from './credentials.ts';
 import { call, type Endpoints, refused } from './google-api.ts';

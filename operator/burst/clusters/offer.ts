@@ -114,7 +114,8 @@ export function withMinimumsOf(
   const least = ({ name, minimum = 0 }: WorkerPool): number =>
     minimum === nodes[name] ? Math.min(minimum, leasts.get(name) ?? minimum) : minimum;
   const hasOne = spec.pools?.some((pool) => least(pool) > 0);
-  const kept = hasOne ? undefined : cheapestOf(pricesOfMinimums(cluster, profile));
+  const [only, ...more] = hasOne ? [] : (spec.pools ?? []).filter(({ minimum = 0 }) => minimum > 0);
+  const kept = more.length > 0 ? cheapestOf(pricesOfMinimums(cluster, profile)) : only;
   const pools = spec.pools?.map((pool) => ({ pool, minimum: pool.name === kept?.name ? 1 : least(pool) }));
   if (!pools?.some(({ pool, minimum }) => minimum < (pool.minimum ?? 0))) return undefined;
   return { ...spec, pools: pools.map(({ pool, minimum }) => (minimum === pool.minimum ? pool : { ...pool, minimum })) };

@@ -66,8 +66,18 @@ export const spentByMonth = (receipt: BurstReceipt, now: number): Readonly<Recor
   receipt.purchases.reduce((spent, one) => spentWith(spent, one, now), receipt.spent);
 
 /** Spending in the month of `now` until then. */
-export const spentUntil = (receipt: BurstReceipt, now: number): Micros =>
-  parseMoney(spentByMonth(receipt, now)[monthOf(now)] ?? '0');
+export function spentUntil(receipt: BurstReceipt, now: number): Micros {
+  const begun = new Date(now);
+  const month = { at: Date.UTC(begun.getUTCFullYear(), begun.getUTCMonth()), name: monthOf(now) };
+  return receipt.purchases.reduce(
+    (sum, { rate, rateSince }) => sum + costBetween(parseMoney(rate), Math.max(month.at, Date.parse(rateSince)), now),
+    parseMoney(receipt.spent[month.name] ?? '0'),
+  );
+}
+
+/** Cost of an hourly rate between two times, milliseconds since the epoch; 0 if `to` is not after `from`. */
+const costBetween = (hourly: Micros, from: number, to: number): Micros =>
+  to > from ? (hourly * BigInt(Math.floor(to - from))) / HOUR_MS : 0n;
 
 /** Cost per hour of all purchases. */
 export const hourlyOf = (receipt: BurstReceipt): Micros =>
@@ -116,7 +126,7 @@ export function spentWith(
     const date = new Date(from);
     const to = Math.min(now, Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1));
     const month = monthOf(from);
-    sums[month] = formatMoney(parseMoney(sums[month] ?? '0') + (hourly * BigInt(Math.floor(to - from))) / HOUR_MS);
+    sums[month] = formatMoney(parseMoney(sums[month] ?? '0') + costBetween(hourly, from, to));
     from = to;
   }
   return Object.fromEntries(Object.entries(sums).sort().slice(-KEPT_MONTHS));

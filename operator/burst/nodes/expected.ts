@@ -76,7 +76,7 @@ function learned(
   const taints = model.taints.filter(({ key }) =>
     nodes.every(({ spec }) => spec.taints?.some((taint) => taint.key === key) === true),
   );
-  return { ...model, taints };
+  return taints.length === model.taints.length ? model : { ...model, taints };
 }
 
 /** Priority of labels to keep: those that pods usually select. Node feature discovery alone writes more than 64. */

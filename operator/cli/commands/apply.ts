@@ -1,10 +1,7 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { GROUP } from '../../api/group.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type Resource, resourceOf } from '../../kube/resources.ts';
-import { yamlDocuments } from '../../kube/yaml.ts';
 import { refusalOf } from '../acceptance.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -12,6 +9,7 @@ import { CliError, EXIT, UsageError } from '../errors.ts';
 import { suggestFields } from '../field-suggestion.ts';
 import { CLI_KINDS } from '../kinds.ts';
 import { explainFor } from '../kubectl-words.ts';
+import { type Manifest, readManifests } from '../manifests.ts';
 import { didYouMean } from '../suggest.ts';
 
 /** Field manager of changes that people make through the CLI. Distinct from the operator's. */
@@ -91,46 +89,6 @@ function tellWhere({ terminal }: Context, workloads: readonly string[]): void {
 /** Most objects named in a note. */
 const MOST_NAMED = 3;
 
-interface Manifest {
-  object: KubeObject;
-  /** File or `-`, for errors. */
-  source: string;
-}
-
-/** Reads the objects in files, folders (*.yaml, *.yml, *.json) and `-`. Throws CliError that names the file. */
-export async function readManifests(files: readonly string[]): Promise<Manifest[]> {
-  const found: Manifest[] = [];
-  for (const file of files) {
-    for (const [source, text] of await readTexts(file)) found.push(...parseManifests(text, source));
-  }
-  if (found.length === 0) throw new CliError(`${files.join(', ')} contains no Kubernetes object`);
-  return found;
-}
-
-/** Objects of one YAML or JSON text. The items of a List become objects of their own. */
-export function parseManifests(text: string, source: string): Manifest[] {
-  let documents: unknown[];
-  try {
-    documents = yamlDocuments(text);
-  } catch (error) {
-    throw new CliError(`${source} is not valid YAML: ${(error as Error).message}`);
-  }
-  return documents.flatMap((document, index) => {
-    if (document === null || document === undefined) return [];
-    const object = document as KubeObject;
-    const where = documents.length === 1 ? source : `${source}, document ${index + 1}`;
-    if (typeof object !== 'object' || !object.apiVersion || !object.kind) {
-      throw new CliError(`${where} is not a Kubernetes object: it has no apiVersion and kind`);
-    }
-    const items =
-      object.kind.endsWith('List') && Array.isArray(object.items) ? (object.items as KubeObject[]) : [object];
-    return items.map((item) => {
-      if (!item.metadata?.name) throw new CliError(`${where}: the ${item.kind} has no metadata.name`);
-      return { object: item, source: where };
-    });
-  });
-}
-
 export interface Applied {
   applied: KubeObject;
   /** `kept`: the object exists and was not to be changed. */
@@ -198,26 +156,4 @@ function kindAdvice({ kind, apiVersion }: KubeObject): string | undefined {
     kind,
     CLI_KINDS.map(({ resource }) => resource.kind),
   );
-}
-
-async function readTexts(file: string): Promise<[string, string][]> {
-  if (file === '-') {
-    const chunks: Buffer[] = [];
-    for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
-    return [['standard input', Buffer.concat(chunks).toString('utf8')]];
-  }
-  try {
-    if (!(await stat(file)).isDirectory()) return [[file, await readFile(file, 'utf8')]];
-    const names = (await readdir(file)).filter((name) => /\.(ya?ml|json)$/.test(name)).sort();
-    return await Promise.all(
-      names.map(
-        async (name): Promise<[string, string]> => [join(file, name), await readFile(join(file, name), 'utf8')],
-      ),
-    );
-  } catch (error) {
-    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    throw new CliError(missing ? `there is no file ${file}` : `cannot read ${file}: ${(error as Error).message}`, {
-      exitCode: missing ? EXIT.notFound : EXIT.failed,
-    });
-  }
 }

@@ -17,13 +17,13 @@ import type { CurveOptions } from '../../rehearsal/trace/curves.ts';
 import { instant, readTrace } from '../../rehearsal/trace/trace.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
+import { readManifests } from '../manifests.ts';
 import { printObject } from '../output.ts';
 import { parseDuration } from '../parse.ts';
 import { renderReport, timelineLines } from '../render/rehearsal.ts';
 import { rehearsalChart } from '../render/rehearsal-chart.ts';
 import { rehearsalDocument } from '../render/rehearsal-document.ts';
 import { type Compared, renderCompared, renderWaits } from '../render/rehearsal-work.ts';
-import { readManifests } from './apply.ts';
 
 /** Default limit of timeline lines. */
 const TIMELINE_LINES = 200;

@@ -22,9 +22,10 @@ import {
 } from '../invocation.ts';
 import { WORKER_CLUSTER } from '../kinds.ts';
 import { contextName } from '../kubeconfig/context-names.ts';
+import { readManifests } from '../manifests.ts';
 import { askWhetherServes } from '../serving.ts';
 import { waitForCluster } from '../waiting.ts';
-import { type Applied, applyObject, readManifests } from './apply.ts';
+import { type Applied, applyObject } from './apply.ts';
 import { tableOf } from './get.ts';
 
 /** What the new garden can host. `simulated`: control planes, and simulated nodes. */

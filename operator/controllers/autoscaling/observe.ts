@@ -7,7 +7,7 @@ import { MAX_NODES } from '../../api/worker-pool.ts';
 import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
 import { type Ignored, interruptedDemand, isSystem } from '../../burst/demand.ts';
 import { whyTooLarge } from '../../burst/fit/daemons.ts';
-import { digestOf } from '../../burst/likeness.ts';
+import { KeptDigests } from '../../burst/likeness.ts';
 import { learnNodes } from '../../burst/nodes/expected.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
 import { type CameNode, judgePurchases } from '../../burst/nodes/no-help.ts';
@@ -178,7 +178,10 @@ const tooLargeFor = (pools: readonly PoolView[], daemons: readonly Daemon[]): st
 
 /** Nodes by which purchases are judged. */
 export const digestOfPool = ({ machineType, alternatives, labels, taints, zones, spot, gpu }: DesiredPool): string =>
-  digestOf([machineType, alternatives, labels, taints, zones, spot, gpu]);
+  poolDigests.of([machineType, alternatives, labels, taints, zones, spot, gpu]);
+
+/** Hot path: each look digests all pools, which rarely change. */
+const poolDigests = new KeptDigests();
 
 const learnedOf = (
   pool: DesiredPool,

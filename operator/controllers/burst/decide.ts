@@ -65,9 +65,9 @@ export async function planFor(
   signal: AbortSignal,
 ): Promise<ClustersPlan> {
   const { hub, policy, receipt, memory, turn, turns, growths, now } = inputs;
-  const bought = boughtBy(world, memory, turns, now);
   const time = (text: string | undefined) => (text === undefined ? undefined : Date.parse(text));
   const seen = seenIn(world, memory, turn, now);
+  const bought = boughtBy(world, memory, turns, now, (one) => (one === turn ? seen : seenIn(world, memory, one, now)));
   const lacking = lackingIn(world, seen);
   let growth = waiting.length > 0 || lacking.size > 0 ? growthOf(world, inputs) : [];
   const own = {

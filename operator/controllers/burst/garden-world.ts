@@ -37,7 +37,7 @@ import {
   workOn,
 } from './garden-sight.ts';
 import { workOf } from './hub-work.ts';
-import { tellDecisions, tellOutcomes } from './tell-outcomes.ts';
+import { endedIn, freshIn, tellDecisions, tellOutcomes } from './tell-outcomes.ts';
 import { toldStatus } from './told-status.ts';
 import type { BurstActs, BurstSight, BurstWorld } from './world.ts';
 
@@ -192,9 +192,9 @@ function gardenActs(deps: BurstDependencies): BurstActs {
         if (nodes) noteInterrupted(deps, cluster, nodes);
       }
     },
-    told(policy, fresh, ended) {
-      tellDecisions(deps, policy, fresh);
-      tellOutcomes(deps, policy, ended);
+    told(policy, before, after) {
+      tellDecisions(deps, policy, freshIn(before, after));
+      tellOutcomes(deps, policy, endedIn(before, after));
     },
     async tell(policy, outcome, signal) {
       await writeStatus(garden, deps.policies, policy, toldStatus(deps, policy, outcome), signal);

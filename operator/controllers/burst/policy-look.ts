@@ -23,7 +23,7 @@ import { orderSleep } from './order-sleep.ts';
 import { clusterByUid } from './own-clusters.ts';
 import { releaseMinimums } from './release-minimums.ts';
 import type { Outcome, Seen } from './seen.ts';
-import { asleepSince, endedIn, freshIn } from './tell-outcomes.ts';
+import { asleepSince } from './tell-outcomes.ts';
 import { growthsOf, idleKeys, seenIn, type Turn } from './turn.ts';
 import { letAllSleep, orderAwake, withWoken, wokenBy } from './wake-others.ts';
 import type { BurstWorld, Unread } from './world.ts';
@@ -276,7 +276,7 @@ export class PolicyLook {
     await this.#world.receipts.save(keyOf(this.#policy), receipt, this.#saved, this.#signal);
     const { decisions: before } = this.#saved;
     this.#savedReceipt = receipt;
-    this.#world.told(this.#policy, freshIn(before, receipt.decisions), endedIn(before, receipt.decisions));
+    this.#world.told(this.#policy, before, receipt.decisions);
   }
 
   #savedReceipt: BurstReceipt | undefined;

@@ -41,8 +41,14 @@ export const idleKeys = ({ policy, receipt }: Turn): ReadonlySet<string> =>
     ...wakesIn(receipt).flatMap((wake) => [wakeKey(policy, wake), wakingKey(policy, wake)]),
   ]);
 
-/** Clusters that these policies bought or woke and have not returned. */
-export const boughtBy = (world: BurstSight, memory: BurstMemory, turns: readonly Turn[], now: number): Bought[] => [
+/** Clusters that these policies bought or woke and have not returned. @param seen lists the purchases of one policy */
+export const boughtBy = (
+  world: BurstSight,
+  memory: BurstMemory,
+  turns: readonly Turn[],
+  now: number,
+  seen: (turn: Turn) => readonly Seen[] = (turn) => seenIn(world, memory, turn, now),
+): Bought[] => [
   ...turns.flatMap(({ receipt }) =>
     wakesIn(receipt).flatMap((wake): Bought[] => {
       const { cluster: key } = wake;
@@ -52,7 +58,7 @@ export const boughtBy = (world: BurstSight, memory: BurstMemory, turns: readonly
     }),
   ),
   ...turns.flatMap((turn) =>
-    seenIn(world, memory, turn, now).flatMap(({ purchase, cluster, own }): Bought[] => {
+    seen(turn).flatMap(({ purchase, cluster, own }): Bought[] => {
       if (own.phase === 'Leaving' || waitOf(purchase)) return [];
       const candidate = turn.policy.spec.candidates.find(({ name }) => name === purchase.candidate);
       const known = cluster ?? (candidate && manifestOf(turn.policy, candidate, purchase));

@@ -137,8 +137,8 @@ export interface BurstActs {
   orderSleep(key: string, uid: string, order: SleepOrder | undefined, signal: AbortSignal): Promise<void>;
   /** Remembers interrupted offers of these clusters. */
   noteInterruptions(clusters: readonly WorkerCluster[]): void;
-  /** Reports new and newly finished decisions, oldest first. */
-  told(policy: BurstPolicy, fresh: readonly BurstDecision[], ended: readonly BurstDecision[]): void;
+  /** Reports decisions that are new or newly finished since `before`. */
+  told(policy: BurstPolicy, before: readonly BurstDecision[], after: readonly BurstDecision[]): void;
   /** Reports a cycle's result. */
   tell(policy: BurstPolicy, outcome: Outcome, signal: AbortSignal): Promise<void>;
   /** Reports a cycle's error. */

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { parseManifests } from '../../../operator/cli/commands/apply.ts';
 import { notFound } from '../../../operator/cli/commands/get.ts';
 import { COMMANDS, GLOBAL_OPTIONS } from '../../../operator/cli/commands.ts';
 import { completionsFor } from '../../../operator/cli/completion.ts';
@@ -9,6 +8,7 @@ import { GardenStages } from '../../../operator/cli/gardenview.ts';
 import { enterPersonsFolder, projectFile, quote, shownPath } from '../../../operator/cli/invocation.ts';
 import { HUB, kindOf } from '../../../operator/cli/kinds.ts';
 import { main } from '../../../operator/cli/main.ts';
+import { parseManifests } from '../../../operator/cli/manifests.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
 import { KubeApiError, KubeUnreachableError } from '../../../operator/kube/errors.ts';
 import { aliasBomb } from '../../kit/alias-bomb.ts';

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 
 /** Files that can open a connection, and how each keeps to HTTPS_PROXY (docs/tasks/install.md). */
@@ -16,7 +16,7 @@ const BY_PROXY: Record<string, string> = {
   'operator/garden/images/upstream/registry.ts': 'by environmentConnector',
   'providers/cloud-http.ts': 'by environmentConnector',
   'providers/json-api.ts': 'by toClouds',
-  'providers/bucket-objects.ts': 'by toClouds',
+  'providers/bucket-transfer.ts': 'by toClouds',
   'providers/aws/api.ts': 'by toClouds',
   'profiles/renew/price-list.ts': 'by toClouds',
 };
@@ -64,8 +64,22 @@ it('nobody but the operator, of control planes in its own network, has an API se
 });
 
 it('what reaches clouds names the way there in each request', () => {
-  for (const file of ['providers/json-api.ts', 'providers/bucket-objects.ts', 'providers/aws/api.ts']) {
+  for (const file of ['providers/json-api.ts', 'providers/bucket-transfer.ts', 'providers/aws/api.ts']) {
     const requests = text(file).match(/\brequest\(/g) ?? [];
     expect([file, text(file).match(/dispatcher: toClouds/g)?.length]).toEqual([file, requests.length]);
   }
+});
+
+/** A file, and our files that it imports at run time. */
+function loadedBy(file: string, known = new Set<string>()): Set<string> {
+  if (known.has(file)) return known;
+  known.add(file);
+  const imports = text(file).matchAll(/^(?:import|export) (?!type\b)[^;]*? from '(\.[^']+)'/gm);
+  for (const [, path] of imports) loadedBy(join(dirname(file), path!), known);
+  return known;
+}
+
+it('`coppice rehearse` loads no HTTP client, which would double its start-up time', () => {
+  const clients = [...loadedBy('operator/cli/commands/rehearse.ts')].filter((file) => /from 'undici'/.test(text(file)));
+  expect(clients).toEqual([]);
 });

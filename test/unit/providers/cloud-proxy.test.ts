@@ -108,7 +108,7 @@ const ASKED: [what: string, hosts: string[], ask: () => Promise<unknown>][] = [
     'what is streamed into a bucket',
     ['storage.googleapis.com'],
     async () => {
-      const { transfer } = await import('../../../providers/bucket-objects.ts');
+      const { transfer } = await import('../../../providers/bucket-transfer.ts');
       const url = 'https://storage.googleapis.com/upload';
       return transfer({ method: 'PUT', url, headers: {}, content: contentOf('snapshot'), what: 'bucket', signal });
     },
