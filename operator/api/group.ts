@@ -168,7 +168,7 @@ export const ANNOTATIONS = {
    * another mode, reverts drift; `rotate-etcd-encryption-key` on a Shoot.
    */
   operation: 'gardener.cloud/operation',
-  /** `"true"` on a Shoot: the operator does not reconcile it. */
+  /** `"true"` on a Shoot: the operator does not reconcile it, and aborts a reconcile that runs. */
   ignore: 'shoot.gardener.cloud/ignore',
   /** On a CRD: release of Coppice whose chart wrote it last. */
   release: `${GROUP}/release`,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type ActedFields, actedWithoutControlPlane, type MadeOf, saysKept, unacted } from './acted.ts';
 import { ACTED_ADDONS, shootAddonsSchema } from './addons.ts';
 import { ACTED_DNS, clusterDNSSchema, domainStays } from './dns.ts';
+import { ANNOTATIONS } from './group.ts';
 import { driftSchema, hibernationSchema, maintenanceSchema, versionSchema } from './maintenance.ts';
 import {
   commonStatus,
@@ -259,6 +260,9 @@ export const controlPlaneWorker = (spec: ShootSpec): Worker | undefined =>
 export const hasServed = ({ status }: Shoot): boolean =>
   status?.lastOperation !== undefined &&
   (status.lastOperation.type !== 'Create' || status.lastOperation.state === 'Succeeded');
+
+/** Whether somebody works on the cluster by hand: the operator leaves it alone. */
+export const isIgnored = ({ metadata }: Shoot): boolean => metadata.annotations?.[ANNOTATIONS.ignore] === 'true';
 
 /**
  * Whether a shoot with hosted control plane should sleep now. A new shoot is completed first. A shoot that ran under an

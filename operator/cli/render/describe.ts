@@ -3,7 +3,7 @@ import { ANNOTATIONS } from '../../api/group.ts';
 import type { Membership } from '../../api/membership.ts';
 import type { Condition, KubeObject } from '../../api/meta.ts';
 import { METRICS, type Quota } from '../../api/quota.ts';
-import { controlPlaneWorker, type Shoot } from '../../api/shoot.ts';
+import { controlPlaneWorker, isIgnored, type Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { actionOf, isWell } from '../actions.ts';
 import { activity, conditionOf, isReady, isSimulated, lacksControlPlane, readiness, summary } from '../clusterview.ts';
@@ -227,7 +227,7 @@ const IGNORED: TreeNode = {
 function partsOf(picture: ClusterDescription, options: DescribeOptions): TreeNode[] {
   const nodes: TreeNode[] = [];
   const { controlPlane, machines, shoot } = picture;
-  if (shoot?.metadata.annotations?.[ANNOTATIONS.ignore] === 'true') nodes.push(IGNORED);
+  if (shoot && isIgnored(shoot)) nodes.push(IGNORED);
   if (shoot && lacksControlPlane(shoot)) return poolsWithoutControlPlane(shoot);
   if (controlPlane.length > 0) {
     nodes.push({

@@ -1,10 +1,9 @@
 import { type BucketSource, openBucket } from '../../accounts/bucket-account.ts';
 import { findCondition, isTrue, rfc3339 } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
-import { ANNOTATIONS } from '../../api/group.ts';
 import { technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
-import { isToSleep, type Shoot } from '../../api/shoot.ts';
+import { isIgnored, isToSleep, type Shoot } from '../../api/shoot.ts';
 import type { SeedAccess, SeedRegistry } from '../../clusters/seed-access.ts';
 import type { RecordEvent } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
@@ -165,7 +164,8 @@ export class BackupController {
     // After a start the shoot's controller opens the seed.
     if (!access) return { requeueAfterMs: SEED_OPENS_MS };
     const etcd = etcdOf(shoot, seed, access);
-    // Not applicable at present; the shoot's next change leads here again.
+    // Not applicable at present; the shoot's next change leads here again. A snapshot of an ignored one might be worthless, and
+    // replace a good one.
     if (isBeingMade(shoot) || isIgnored(shoot) || !hasEtcd(etcd)) return {};
     const known = this.#knownOf(shoot) ?? {
       prefix: prefixOf(shoot),
@@ -247,9 +247,6 @@ const etcdOf = ({ metadata: { name, namespace = '' } }: Shoot, seed: Seed, acces
   tenant: namespace,
   technicalID: technicalID(namespace, name),
 });
-
-/** Somebody works on it by hand: a snapshot now might be worthless, and replace a good one. */
-const isIgnored = ({ metadata }: Shoot): boolean => metadata.annotations?.[ANNOTATIONS.ignore] === 'true';
 
 /** The etcd of a new cluster should not be slowed down. */
 const isBeingMade = ({ status }: Shoot): boolean =>

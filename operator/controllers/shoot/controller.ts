@@ -1,6 +1,5 @@
-import { ANNOTATIONS } from '../../api/group.ts';
 import type { Seed } from '../../api/seed.ts';
-import type { Shoot } from '../../api/shoot.ts';
+import { isIgnored, type Shoot } from '../../api/shoot.ts';
 import type { GateVerdict } from '../../clusters/deletion-gate.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { keyOf, SHOOTS } from '../../kube/resources.ts';
@@ -69,7 +68,7 @@ export class ShootController {
       if (this.#released.get(key) === shoot.metadata.uid) return undefined;
       this.#released.delete(key);
     }
-    if (shoot.metadata.annotations?.[ANNOTATIONS.ignore] === 'true') return undefined;
+    if (isIgnored(shoot)) return undefined;
     return this.#states.run(key, shoot, shutdown, (state, signal) => this.#run(shoot, state, signal));
   }
 
@@ -86,7 +85,7 @@ export class ShootController {
   /** Takes the next step of machine repair, independently of a running operation. */
   async repair(key: string, signal: AbortSignal): Promise<Again> {
     const shoot = this.#deps.shoots.get(key);
-    if (!shoot || shoot.metadata.annotations?.[ANNOTATIONS.ignore] === 'true') return undefined;
+    if (!shoot || isIgnored(shoot)) return undefined;
     return this.#states.get(key)?.repair?.(signal);
   }
 

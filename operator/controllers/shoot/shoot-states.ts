@@ -1,4 +1,4 @@
-import type { Shoot } from '../../api/shoot.ts';
+import { isIgnored, type Shoot } from '../../api/shoot.ts';
 import { endDriftLook } from './drift/drift.ts';
 import { newShootState, noteChange, type ShootState } from './state.ts';
 
@@ -15,8 +15,8 @@ export class ShootStates {
   }
 
   /**
-   * Call on every change of a Shoot before queueing its key: aborts a running operation for an older spec or a deleted
-   * shoot (`undefined`).
+   * Call on every change of a Shoot before queueing its key: aborts a running operation for an older spec, an ignored shoot or a
+   * deleted one (`undefined`).
    */
   shootChanged(key: string, shoot: Shoot | undefined): void {
     const state = this.#states.get(key);
@@ -72,6 +72,6 @@ export class ShootStates {
   }
 }
 
-/** Key of an operation's goal: another generation, or deletion, makes it obsolete. */
+/** Key of an operation's goal: another generation, a deletion, or annotation `ignore` makes it obsolete. */
 const targetOf = (shoot: Shoot): string =>
-  `${shoot.metadata.uid}/${shoot.metadata.generation}/${shoot.metadata.deletionTimestamp ? 'delete' : 'keep'}`;
+  `${shoot.metadata.uid}/${shoot.metadata.generation}/${shoot.metadata.deletionTimestamp ? 'delete' : 'keep'}/${isIgnored(shoot) ? 'ignore' : 'act'}`;
