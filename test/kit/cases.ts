@@ -18,11 +18,11 @@ const areFew = (): boolean => {
 /** Whether this run tries all cases, and so may expect what only all of them together show. */
 export const hasAllCases = (): boolean => !areFew();
 
-/** How many cases this run tries of so many: a part of them where few are wanted. At least one. */
+/** How many cases this run tries of so many, or seconds it waits: a part of them where few are wanted. At least one. */
 export const casesOf = (all: number, few = Math.ceil(all * FEW)): number => (areFew() ? few : all);
 
-/** Those of these cases that this run tries: all, or an eighth of them, from first to last. */
-export function someOf<Case>(cases: readonly Case[]): Case[] {
-  const count = casesOf(cases.length);
-  return cases.filter((_, index) => count === cases.length || index % Math.ceil(cases.length / count) === 0);
+/** The numbers from 1 to `last` that this run tries, for example after which write a process is killed: all, or an eighth of them. */
+export function casesUpTo(last: number): number[] {
+  const step = hasAllCases() ? 1 : Math.ceil(last / casesOf(last));
+  return Array.from({ length: Math.ceil(last / step) }, (_, index) => 1 + index * step);
 }

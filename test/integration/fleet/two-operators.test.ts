@@ -11,6 +11,7 @@ import { receiptIn } from '../../../operator/kube/receipt.ts';
 import { PODS, type Pod, type Secret } from '../../../operator/kube/resources.ts';
 import type { KeyPair } from '../../../operator/pki/certificates.ts';
 import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { casesOf } from '../../kit/cases.ts';
 import { HoldingProxy } from '../../kit/holding-proxy.ts';
 import { bind } from '../../kit/hubs/karmada-burst-testbed.ts';
 import { serveKinds } from '../../kit/hubs/serve-kinds.ts';
@@ -26,7 +27,7 @@ const PATIENT = { leaseDurationMs: 60_000, renewDeadlineMs: 50_000, retryPeriodM
 const SHARED = 'coppice-operator';
 const PATIENCE_MS = 150_000;
 /** How long two operators are active at once, in ms. */
-const ACTIVE_MS = Number(process.env.COPPICE_TEST_TWO_ACTIVE_MS ?? 20_000);
+const ACTIVE_MS = Number(process.env.COPPICE_TEST_TWO_ACTIVE_MS ?? casesOf(20_000, 5_000));
 const PRICE = { hourly: '0.1', currency: 'USD' };
 
 let garden: RecordedGarden;

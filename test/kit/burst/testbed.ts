@@ -244,10 +244,11 @@ export class BurstTestbed {
     await reconcileBurst(gardenWorld(this.deps), this.memory, 'production', NEVER);
   }
 
-  /** Looks as often as the operator would. */
-  async looks(during: number): Promise<void> {
-    // In long stretches nothing depends on each of them.
-    const every = during > 5 * MINUTE ? MINUTE : 10 * SECOND;
+  /**
+   * Looks as often as the operator would.
+   * @param every ms from one look to the next: in long stretches nothing depends on each of them
+   */
+  async looks(during: number, every = during > 5 * MINUTE ? MINUTE : 10 * SECOND): Promise<void> {
     for (let past = 0; past < during; past += every) await this.look(every);
   }
 

@@ -169,7 +169,7 @@ export async function fakeBucketTestbed(name: keyof typeof FACES): Promise<Bucke
       {
         what: 'too many requests',
         code: 'ERR_INFRA_RATE_LIMITS_EXCEEDED',
-        begin: () => cloud.faults.set({ throttle: { perSecond: 0 } }),
+        begin: () => cloud.faults.set({ throttle: { perSecond: 0, retryAfter: 0 } }),
       },
     ],
     heal: () => cloud.faults.clear(),

@@ -7,6 +7,7 @@ import type { PlacedWork } from '../../../operator/hubs/contract.ts';
 import type { KubeObject, Pod } from '../../../operator/kube/resources.ts';
 import { buildPod, buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { BurstTestbed, demand, Killed, MINUTE, policyNamed, SECOND } from '../../kit/burst/testbed.ts';
+import { casesUpTo } from '../../kit/cases.ts';
 
 const UNDERUSED = { scaleIn: { consolidationPolicy: 'WhenEmptyOrUnderutilized' as const } };
 const SOURCE = 'ResourceBinding shop/web';
@@ -414,5 +415,5 @@ it('is emptied and given back once, whenever the operator is killed: after each 
     return testbed.objects.writes.length;
   };
   const writes = await history(Number.POSITIVE_INFINITY);
-  for (let lives = 1; lives <= writes; lives++) await history(lives);
+  for (const lives of casesUpTo(writes)) await history(lives);
 });

@@ -4,6 +4,7 @@ import { ALPHA_API_VERSION, LABELS } from '../../../operator/api/group.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import { BurstTestbed, demand, Killed, MINUTE, policyNamed, SECOND } from '../../kit/burst/testbed.ts';
+import { casesUpTo } from '../../kit/cases.ts';
 
 const candidate = (sleepingClusters: number, more: object = {}): BurstCandidate => ({
   name: 'cloud',
@@ -331,7 +332,7 @@ describe('a candidate with sleeping clusters', () => {
   it.each(['is woken', 'is put to sleep'])(
     '%s once, whenever the operator is killed: after each of its writes',
     async (what) => {
-      for (let lives = 1; lives <= 6; lives++) {
+      for (const lives of casesUpTo(6)) {
         testbed = new BurstTestbed();
         testbed.objects.put(policy(1));
         const made = await asleep();

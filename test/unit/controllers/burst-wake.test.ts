@@ -5,6 +5,7 @@ import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import { WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { BurstTestbed, demand, Killed, MINUTE, policyNamed, SECOND } from '../../kit/burst/testbed.ts';
+import { casesUpTo } from '../../kit/cases.ts';
 
 const entry = { name: 'night', clusterSelector: { matchLabels: { fleet: 'own' } } };
 const policy = (more: Partial<BurstPolicySpec> = {}) => policyNamed('peak', { wake: [entry], ...more });
@@ -237,7 +238,7 @@ describe('a policy that may wake clusters of others', () => {
   });
 
   it('wakes one once and buys none, whenever the operator is killed: after each of its writes', async () => {
-    for (let lives = 1; lives <= 8; lives++) {
+    for (const lives of casesUpTo(8)) {
       testbed = new BurstTestbed();
       testbed.objects.put(policy());
       own({ asleep: true, enabled: true });

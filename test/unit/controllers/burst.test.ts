@@ -13,6 +13,7 @@ import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { BURSTPOLICIES, HUBS, type Node, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { buildPod } from '../../kit/builders/objects.ts';
 import { BurstTestbed, demand, Killed, MINUTE, policyNamed, SECOND, START, spec } from '../../kit/burst/testbed.ts';
+import { casesUpTo } from '../../kit/cases.ts';
 import { profile, quota } from '../cost/objects.ts';
 
 let testbed: BurstTestbed;
@@ -219,7 +220,7 @@ describe('a peak', () => {
   });
 
   it('ends the same whenever the operator is killed: after each of its writes', async () => {
-    for (let lives = 1; lives <= 12; lives++) {
+    for (const lives of casesUpTo(12)) {
       testbed = new BurstTestbed();
       testbed.objects.put(policyNamed('peak'));
       testbed.lives = lives;
@@ -863,7 +864,7 @@ describe('a candidate', () => {
     await testbed.looks(MINUTE);
     expect(testbed.receipt()!.spent).toEqual({ '2026-11': '0.3' });
     // Who asks on the first day of a month what the last one cost finds it.
-    await testbed.looks(10 * 24 * 60 * MINUTE);
+    await testbed.looks(10 * 24 * 60 * MINUTE, 60 * MINUTE);
     const { spend } = testbed.policy()!.status!;
     expect(spend).toMatchObject({ month: '2026-12', amount: '0', previous: [{ month: '2026-11', amount: '0.3' }] });
   });

@@ -4,12 +4,11 @@ import type { StoredCluster } from '../../../operator/burst/clusters/stored-rece
 import { parseMoney } from '../../../operator/cost/money.ts';
 import { BurstFleet, NODE_PRICE, nodesOf, type Region } from '../../kit/burst/fleet.ts';
 import { MINUTE, SECOND } from '../../kit/burst/testbed.ts';
-import { someOf } from '../../kit/cases.ts';
+import { casesUpTo } from '../../kit/cases.ts';
 import { type Draw, holds } from '../../kit/property.ts';
 import { profile, quota } from '../cost/objects.ts';
 
 const HOUR = 60 * MINUTE;
-const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1);
 /** What holds where a policy says nothing. */
 const MINIMUM_LIFE = 30 * MINUTE;
 const COOLDOWN = { out: MINUTE, in: 10 * MINUTE };
@@ -472,10 +471,10 @@ describe('whatever happens to a fleet', () => {
         expect(fleet.receipt()?.purchases ?? []).toEqual([]);
       };
       const { made, ever, writes } = await peak(Number.POSITIVE_INFINITY);
-      for (const lives of someOf(upTo(writes)))
+      for (const lives of casesUpTo(writes))
         expect(await peak(lives), `killed after write ${lives}`).toMatchObject({ made, ever });
       // Who comes after it finds other work: what was begun is known, and goes.
-      for (const lives of someOf(upTo(8))) {
+      for (const lives of casesUpTo(8)) {
         const fleet = begin(lives);
         fleet.onKilled = () => fleet.scale('web', 0);
         await fleet.pass(3 * MINUTE);
