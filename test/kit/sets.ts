@@ -9,7 +9,7 @@ export type TestSet = 'short' | 'ci' | 'all' | Turns;
 
 /**
  * The set of each test file, by its path or by its folder; the longest entry that fits counts. A file that is in none fails
- * `test/unit/kit/sets.test.ts`.
+ * `test/unit/house/sets.test.ts`.
  */
 const TABLE: Readonly<Record<string, TestSet>> = {
   'test/unit/': 'short',
@@ -29,6 +29,8 @@ const TABLE: Readonly<Record<string, TestSet>> = {
   'test/integration/managed/depleted.test.ts': 'ci',
   'test/integration/mesh/': 'short',
   'test/integration/quota/': 'short',
+  // It packs all that a release has.
+  'test/integration/release/': 'ci',
   'test/integration/shoot/': 'short',
   'test/integration/cloud/': 'ci',
   'test/integration/conformance/': 'ci',
