@@ -35,7 +35,7 @@ import {
 } from './kube/resources.ts';
 import { type Operator, startOperator } from './operator.ts';
 
-/** Without any of these in the garden the operator cannot start. */
+/** CRDs without which the operator cannot start. */
 const FOLLOWED = [
   WORKERCLUSTERS,
   SHOOTS,
@@ -50,17 +50,17 @@ const FOLLOWED = [
   SECRETS,
 ];
 
-/** What a program is in the middle of gets this long when the operator ends; what it leaves is settled by the next one. */
+/** Time for running programs to finish when the operator stops; the next operator resumes what remains. */
 const CLOSING_MS = 5_000;
 
 /**
  * The operator's process. Environment: COPPICE_GARDEN_KUBECONFIG (file; absent: in-cluster or the person's own),
- * COPPICE_SIMULATE_CLOUDS=true (clouds are simulated for clusters that name no credentials), COPPICE_LOCAL_MACHINES=allowed (clusters may be
- * made whose machines are privileged pods of the seed), COPPICE_PULUMI (path of Pulumi's
- * engine; absent: found or made when it is needed), COPPICE_DATA (directory that outlives the process), COPPICE_HEALTH_PORT (default any),
- * COPPICE_HEALTH_HOST (default loopback), COPPICE_ATTACHED_NETWORKS (internal networks, with commas between, that tenants may attach
- * clusters of; default none), COPPICE_ATTACH_CLUSTER_API (label selector of the Clusters of Cluster API that are attached; default none),
- * COPPICE_IDENTITY (of the leader Lease), COPPICE_NAMESPACE (of the Lease), COPPICE_LOG_LEVEL.
+ * COPPICE_SIMULATE_CLOUDS=true (clouds are simulated for clusters without credentials), COPPICE_LOCAL_MACHINES=allowed
+ * (permits clusters whose machines are privileged pods of the seed), COPPICE_PULUMI (path of Pulumi's engine; absent:
+ * found or installed when needed), COPPICE_DATA (directory that outlives the process), COPPICE_HEALTH_PORT (default
+ * any), COPPICE_HEALTH_HOST (default loopback), COPPICE_ATTACHED_NETWORKS (comma-separated internal networks whose
+ * clusters tenants may attach; default none), COPPICE_ATTACH_CLUSTER_API (label selector of Cluster API's Clusters to
+ * attach; default none), COPPICE_IDENTITY (in the leader Lease), COPPICE_NAMESPACE (of the Lease), COPPICE_LOG_LEVEL.
  */
 async function main(): Promise<void> {
   const env = process.env;
@@ -85,7 +85,7 @@ async function main(): Promise<void> {
     home: pulumiHome(env),
     log,
     localMachines,
-    // Where the identity is the host's name we are a pod. Anywhere else every engine of ours ran on this very machine.
+    // // An identity equal to the host name means a pod. Otherwise all earlier engines ran on this machine.
     ...(env.COPPICE_IDENTITY === hostname() && {
       isGoneHost: gonePods({ client: garden, namespace, ours: () => elector.earlierLeaders, log }),
     }),
@@ -138,7 +138,7 @@ async function main(): Promise<void> {
       await providers.close(CLOSING_MS);
       operator = undefined;
     },
-    // Another replica acts now: the quickest way to stop acting is to end; whoever supervises us starts us anew.
+    // // Another replica leads now: exiting is the quickest way to stop writing; the supervisor restarts the process.
     onLost: () => process.exit(3),
   });
   setFence(elector.fence);
@@ -153,7 +153,7 @@ function openLog(env: NodeJS.ProcessEnv): Logger {
       level: env.COPPICE_LOG_LEVEL ?? 'info',
       base: {},
       timestamp: pino.stdTimeFunctions.isoTime,
-      // Whatever is logged with an object, keys and tokens in it are not.
+      // // Keys and tokens inside logged objects are removed.
       redact: { paths: ['*.data', '*.stringData', '*.token', '*.key', '*.kubeconfig'], remove: true },
       serializers: {
         err: (error: unknown) => (error instanceof Error ? `${error.name}: ${error.message}` : String(error)),
@@ -163,7 +163,7 @@ function openLog(env: NodeJS.ProcessEnv): Logger {
   );
 }
 
-/** Nothing is known of the state that a fault left: the process ends, and the next one begins by looking. */
+/** A fault leaves unknown state: the process exits, and the next one observes anew. */
 function endOnFault(log: Logger): void {
   process.once('uncaughtException', (error: unknown) => {
     const where =
@@ -188,7 +188,7 @@ function countedRequests(registry: Registry): OnRequest {
   return ({ method, status }) => requests.inc({ method, code: String(status) });
 }
 
-/** Tells of fields that the garden's CRDs lack, once each. */
+/** Logs each field that the garden's CRDs lack once. */
 function toldOnce(log: Log): NonNullable<KubeClientOptions['onUndeclared']> {
   const told = new Set<string>();
   return (kind, fields) => {

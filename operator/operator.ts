@@ -16,25 +16,25 @@ import { wireWorkerClusters } from './controllers/workercluster/wiring.ts';
 import { runController } from './kube/controller.ts';
 import { tenantSteps } from './kube/tenant-steps.ts';
 
-/** What the operator is started with. */
+/** Options of startOperator. */
 export type OperatorOptions = CoreOptions;
 
 export interface Operator {
-  /** Whether all caches are complete. */
+  /** Whether all caches are synced. */
   ready(): boolean;
   stop(): Promise<void>;
 }
 
-/** How long what runs has to end by itself when the operator stops, milliseconds. */
+/** Time for running work to end when the operator stops, milliseconds. */
 const GRACE_MS = 1000;
 
-/** Wires the controllers to one garden and starts them. Resolves when they run. */
+/** Wires the controllers of one garden and starts them. Resolves when they run. */
 export async function startOperator(options: OperatorOptions, signal: AbortSignal): Promise<Operator> {
   const core = await openCore(options, signal);
   const { clusters, shoots, seeds, profiles, log, metrics } = core;
   tenantSteps.reportTo(log, metrics);
 
-  // Each is told of others what it needs of them, and those are made before it: a tree.
+  // // Each part receives what it needs of parts created before it: a tree.
   const credentials = wireCredentials(core);
   const managed = wireManaged(core, credentials);
   const attached = wireAttached(core);
@@ -43,7 +43,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   const autoscaling = wireAutoscaling(core, quota.granted, managed);
   const seed = wireSeeds(core, backup);
   const hubs = wireHubs(core);
-  // Who holds a cluster is one more source here.
+  // // A new kind of holder is one more source here.
   const holds = holdsFrom(seed.holds, hubs.holds);
   const parts: readonly Part[] = [
     managed,
@@ -62,7 +62,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       granted: quota.granted,
       autoscaler: autoscaling.autoscaler,
       holds,
-      // Control planes that are hosted in a cluster would end with its nodes.
+      // // Hosted control planes would end with the cluster's nodes.
       keepsAwake: sleepHoldsFrom(seed.holds, hubs.keepsAwake),
     }),
     wireKubeconfigs(core),

@@ -1,25 +1,25 @@
 import type { AccountCheck, CloudContext, ManagedClusters } from '../../providers/cloud.ts';
 
-/** A cloud that has not said by then who somebody is will not say it. */
+/** Longest time a cloud may take to answer an identity call. */
 const PATIENCE_MS = 60_000;
 const MOST = 1000;
 
 /**
- * Asks clouds who credentials are. Equal questions are asked once, however many clusters have them, until the credentials change. Refusals
- * are not remembered.
+ * Asks clouds to which account credentials belong. Equal questions share one call, however many clusters use the
+ * credentials, until the credentials change. Failures are not cached.
  */
 export class AccountChecks {
   readonly #known = new Map<string, Promise<AccountCheck>>();
 
-  /** @param version of the credentials. Rejects with what the cloud says; then the next one asks again. */
+  /** Rejects with the cloud's error; the next caller asks again. @param version of the credentials */
   check(clouds: ManagedClusters, ctx: CloudContext, version: string): Promise<AccountCheck> {
     const key = `${ctx.profile.metadata.name}/${ctx.region}/${version}`;
     const known = this.#known.get(key);
     if (known) return known;
-    // Not with the signal of the one who happens to ask first: the answer is for all.
+    // // The first caller's signal is not passed on: the answer is shared by all callers.
     const asked = clouds.checkAccount({ ...ctx, signal: AbortSignal.timeout(PATIENCE_MS) });
     this.#known.set(key, asked);
-    // What is missing may be granted, without any change of the credentials.
+    // // Missing permissions may be granted without a change of the credentials.
     asked.then(
       ({ missing }) => missing.length > 0 && this.#known.delete(key),
       () => this.#known.delete(key),

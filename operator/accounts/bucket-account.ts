@@ -6,11 +6,11 @@ import { backupBucketName } from '../api/names.ts';
 import type { Seed } from '../api/seed.ts';
 import { accountKeyOf, type Credentials, type CredentialsUse, usedByBindingFor } from './credentials.ts';
 
-/** What leads to a seed's bucket. */
+/** What openBucket needs to reach a seed's bucket. */
 export interface BucketSource {
   /** See gardenIdentity. */
   readonly gardenID: string;
-  /** Directory that outlives the operator, if there is one. */
+  /** Directory that outlives the operator, if any. */
   readonly directory: string | undefined;
   profiles(): readonly CloudProfile[] | Promise<readonly CloudProfile[]>;
   provider(profile: CloudProfile, withAccount: boolean): Provider | undefined;
@@ -20,13 +20,15 @@ export interface BucketSource {
   now(): Date;
 }
 
-/** A bucket, and how to call it. */
+/** A bucket with the context of its calls. */
 export interface OpenBucket {
   readonly buckets: BackupBuckets;
   readonly ctx: BackupContext;
 }
 
-/** The bucket that `spec.backup` of the seed is about, with fresh credentials. Nothing is asked of a cloud. Rejects with CoppiceErrors. */
+/**
+ * The bucket of a seed's `spec.backup`, with fresh credentials. Makes no call to a cloud. Rejects with CoppiceErrors.
+ */
 export async function openBucket(source: BucketSource, seed: Seed, signal: AbortSignal): Promise<OpenBucket> {
   const { backup } = seed.spec;
   const { name, uid = '' } = seed.metadata;
@@ -61,13 +63,13 @@ export async function openBucket(source: BucketSource, seed: Seed, signal: Abort
   };
 }
 
-/** By name, else the first of that type. */
+/** The profile named like the provider, else the first profile of that provider. */
 function profileFor(profiles: readonly CloudProfile[], provider: string): CloudProfile | undefined {
   const sorted = [...profiles].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   return sorted.find(({ metadata }) => metadata.name === provider) ?? sorted.find(({ spec }) => spec.type === provider);
 }
 
-/** Seeds belong to no namespace, so they say of which one their credentials are; only administrators write Seeds. */
+/** Seeds are cluster-scoped, so they name the namespace of their credentials; only administrators write Seeds. */
 async function credentialsUse(
   source: BucketSource,
   seed: Seed,

@@ -4,10 +4,10 @@ import { configurationProblem, notYetConfigured } from '../api/errors.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
 import type { Secret } from '../kube/resources.ts';
 
-/** Which credentials something uses: always of its own namespace. */
+/** The Secret or WorkloadIdentity with the credentials of an object, always in the object's own namespace. */
 export type CredentialsUse = {
   namespace: string;
-  /** Name of the CredentialsBinding that led there. */
+  /** Name of the CredentialsBinding that refers to them. */
   binding?: string;
 } & (
   | {
@@ -19,23 +19,24 @@ export type CredentialsUse = {
   | {
       /** Name of the WorkloadIdentity. */
       identity: string;
-      /** The provider that its binding names. */
+      /** Provider that the binding names. */
       type?: string;
       secret?: undefined;
     }
 );
 
-/** What the credentials are in, for people. */
+/** The object that holds the credentials, for messages. */
 export const sourceOf = ({ namespace, secret, identity }: CredentialsUse): string =>
   identity === undefined ? `Secret ${namespace}/${secret}` : `WorkloadIdentity ${namespace}/${identity}`;
 
-/** Stands for the account as long as nobody knows whose the credentials are. */
+/** Key used in place of the account while the account of the credentials is unknown. */
 export const accountKeyOf = ({ namespace, secret, identity }: CredentialsUse): string =>
   identity === undefined ? `${namespace}/${secret}` : `${namespace}/workloadidentity/${identity}`;
 
 /**
- * The Secret or WorkloadIdentity that a cluster's credentialsRef leads to. Nobody uses credentials of another namespace: whether somebody may
- * read a Secret there only the API server knows at the moment of the request (docs/decisions/0005). Throws CoppiceErrors.
+ * The Secret or WorkloadIdentity that a cluster's credentialsRef resolves to. Credentials of another namespace are
+ * never used: only the API server can tell, at the time of a request, whether a person may read a Secret there
+ * (docs/decisions/0005). Throws CoppiceErrors.
  * @param bindings the CredentialsBinding of this name in this namespace
  */
 export function credentialsOf(
@@ -58,8 +59,8 @@ export function credentialsOf(
 }
 
 /**
- * The same of the binding of this name, for one provider. Throws CoppiceErrors, also when there is none. `advice`: for one of another
- * provider.
+ * The same for a binding of a required provider. Throws CoppiceErrors, also when the binding is missing. `advice`: what
+ * to do when the binding is of another provider.
  */
 export function usedByBindingFor(
   binding: CredentialsBinding | undefined,
@@ -73,7 +74,7 @@ export function usedByBindingFor(
   throw configurationProblem(`${what} is for provider ${binding.provider.type}, not ${providerType}`, advice);
 }
 
-/** The Secret or WorkloadIdentity that a binding leads to. Throws CoppiceErrors. */
+/** The Secret or WorkloadIdentity that a binding refers to. Throws CoppiceErrors. */
 export function usedByBinding(binding: CredentialsBinding): CredentialsUse {
   const { name, namespace = '' } = binding.metadata;
   const { credentialsRef: ref } = binding;
@@ -91,20 +92,23 @@ const foreign = (what: string, namespace: string) =>
     `Put them into namespace ${namespace}.`,
   );
 
-/** Credentials as a provider takes them. */
+/** Credentials in the form that providers take. */
 export interface Credentials {
   readonly use: CredentialsUse;
-  /** Keys of the Secret, decoded; of a WorkloadIdentity what a Secret would hold. */
+  /** Decoded keys of the Secret; for a WorkloadIdentity, the keys that a Secret would hold. */
   readonly values: Readonly<Record<string, string>>;
-  /** Changes when a value does that is not renewed by itself. Of no use for guessing them: it never leaves the process. */
+  /**
+   * Changes when a value changes, except values that are renewed automatically. Never leaves the process, so it cannot
+   * be used to guess the values.
+   */
   readonly version: string;
 }
 
-/** What a Secret holds. Throws when it is not there or empty. */
+/** Credentials from a Secret. Throws when the Secret is missing or empty. */
 export function credentialsIn(secret: Secret | undefined, use: CredentialsUse): Credentials {
   const what = sourceOf(use);
   if (!secret) {
-    // The name may have been meant for a binding: a credentialsRef without a kind finds either.
+    // // The name may have been meant for a binding: a credentialsRef without a kind matches either.
     const advice = `Make it, or name another${use.binding === undefined ? ' Secret, or a CredentialsBinding' : ''}.`;
     throw notYetConfigured(`there is no ${what} with credentials`, advice);
   }

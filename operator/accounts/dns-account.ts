@@ -7,27 +7,30 @@ import { accountKeyOf, type CredentialsUse, usedByBindingFor } from './credentia
 import { credentialsOfShoot } from './shoot-account.ts';
 import { type AccountsSide, usedCredentials } from './used-credentials.ts';
 
-/** Where credentials are that a name is kept with. `kind` absent: those of the cluster itself. */
+/** Where the credentials of a DNS name are. `kind` absent: the cluster's own credentials are used. */
 export interface DNSCredentials {
   namespace: string;
   kind?: 'CredentialsBinding' | 'Secret' | 'WorkloadIdentity';
   name?: string;
 }
 
-/** A name that the API server of a shoot is to have. */
+/** A DNS name that a shoot's API server shall have. */
 export interface WantedName {
   host: string;
-  /** Whose domain it is in: the tenant's, or the platform's. Also in status.advertisedAddresses and the kubeconfig. */
+  /**
+   * Whether the domain is the tenant's or the platform's. Also written into status.advertisedAddresses and the
+   * kubeconfig.
+   */
   domain: 'external' | 'internal-domain';
-  /** Name of the provider that keeps its zone. */
+  /** Name of the provider that hosts the zone. */
   provider: string;
   choice: ZoneChoice;
   credentials: DNSCredentials;
-  /** Why nobody can be asked for it. */
+  /** Why no provider can be asked for it. */
   problem?: CoppiceError;
 }
 
-/** Who keeps zones, by name of the provider; undefined: nobody. */
+/** Provider of DNS zones by name; undefined: the provider hosts no zones. */
 export type DNSProviders = (provider: string) => ProviderDNS | undefined;
 
 type Side = Pick<
@@ -35,7 +38,7 @@ type Side = Pick<
   'garden' | 'gardenID' | 'clusters' | 'bindings' | 'credentials' | 'identities' | 'tokens' | 'log' | 'now'
 >;
 
-/** Who keeps the zone of a name, and all that a call to it takes. Rejects with CoppiceErrors. */
+/** The provider that hosts the zone of a name, with the context of its calls. Rejects with CoppiceErrors. */
 export async function dnsOf(
   side: Side,
   providers: DNSProviders,
@@ -52,7 +55,8 @@ export async function dnsOf(
       'Name who has the domain in spec.dns.providers (of a seed: spec.dns.internal): aws-route53, google-clouddns, azure-dns, azure-private-dns, or unmanaged if you make the record yourself.',
     );
   }
-  // The platform's credentials go where the platform says, not to endpoints of a profile that a tenant chose.
+  // // The platform's credentials are sent only to endpoints that the platform configured, never to those of a profile
+  // that a tenant chose.
   const chooser = wanted.domain === 'internal-domain' ? undefined : shoot;
   const profile = profileOf(profiles.list(), chooser, wanted.provider);
   const account = dns.withoutAccount ? { id: wanted.credentials.namespace, credentials: {} } : await accountOf();
@@ -76,8 +80,8 @@ export async function dnsOf(
 }
 
 /**
- * Which credentials a name is kept with: those that are named, always of the namespace of who names them, or the cluster's. Throws
- * CoppiceErrors.
+ * Credentials for a DNS name: the ones named, always in the namespace of the object that names them, or the cluster's
+ * own. Throws CoppiceErrors.
  */
 export function usedFor(
   { clusters, bindings }: Pick<Side, 'clusters'> & { bindings: Pick<Side['bindings'], 'get'> },
@@ -99,8 +103,8 @@ export function usedFor(
 }
 
 /**
- * What says where the cloud's endpoints are: the shoot's own profile if it is of that cloud, the one of the cloud's name, or the first of
- * it; a bare one if there is none.
+ * The CloudProfile with the cloud's endpoints: the shoot's own if it is of that cloud, else the profile named like the
+ * cloud, else the first of that cloud, else an empty one.
  */
 function profileOf(profiles: readonly CloudProfile[], shoot: Shoot | undefined, provider: string): CloudProfile {
   const own = shoot?.spec.cloudProfile?.name ?? shoot?.spec.cloudProfileName;
@@ -122,7 +126,7 @@ function profileOf(profiles: readonly CloudProfile[], shoot: Shoot | undefined, 
   return named(own) ?? named(provider) ?? ofCloud[0] ?? bare;
 }
 
-/** DNS is in no region, but who asks must name one, for example to assume a role at AWS. */
+/** DNS is global, but API calls need a region, for example to assume a role at AWS. */
 const regionOf = ({ spec }: CloudProfile, shoot: Shoot | undefined): string => {
   const known = spec.regions.map(({ name }) => name);
   const region = shoot?.spec.region;

@@ -2,8 +2,8 @@ import type { Shoot } from '../api/shoot.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
 
 /**
- * Whether a cluster has to do with a real account. What was made without one stays so: credentials that are named later move
- * no simulated cluster into a cloud.
+ * Whether a cluster uses a real cloud account. A cluster made without an account stays simulated: credentials named
+ * later do not move it into a cloud.
  */
 export function hasAccount({ spec, status }: WorkerCluster, shoot: Shoot | undefined): boolean {
   if (shoot && status?.simulated !== undefined) return !status.simulated;

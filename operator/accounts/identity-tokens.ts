@@ -8,16 +8,18 @@ import { KubeApiError } from '../kube/errors.ts';
 import { type KubeObject, pathOf, SERVICEACCOUNTS } from '../kube/resources.ts';
 import { claimsOf } from '../pki/token-claims.ts';
 
-/** Seconds: clouds give credentials for an hour too, and what leaks is soon worth nothing. */
+/** Seconds: cloud credentials last an hour too, and a leaked token soon becomes worthless. */
 const LIFE_SECONDS = 3600;
-/** The part of its life after which a token is replaced: what is begun with one may show it again a while later. */
+/**
+ * Share of its life after which a token is replaced: an operation that began with a token may present it again later.
+ */
 const RENEW_AFTER = 0.5;
-/** After a failure the old token, while it is good, is given out for so long before another try. */
+/** After a failed renewal the old token, while valid, is reused for this long before the next attempt. */
 const TRY_AGAIN_MS = 60_000;
-/** Who has not made a token by then will not make it. */
+/** Longest time the garden may take to issue a token. */
 const PATIENCE_MS = 30_000;
 
-/** A token that proves to a cloud who somebody is. */
+/** A token that authenticates a WorkloadIdentity to a cloud. */
 export interface IdentityToken {
   readonly token: string;
   readonly issuer: string;
@@ -31,16 +33,16 @@ interface TokenRequest {
 
 interface Kept {
   readonly made: Promise<IdentityToken>;
-  /** Unix milliseconds; in the beginning nobody knows. */
+  /** Unix milliseconds; unset until the first token has been issued. */
   renewAt: number;
   endsAt: number;
 }
 
-/** Who an identity is to a cloud, by its name and namespace alone. */
+/** Subject of an identity's tokens, derived from its name and namespace alone. */
 export const subjectOf = ({ metadata: { name, namespace } }: WorkloadIdentity): string =>
   `system:serviceaccount:${namespace}:${identityAccountName(name)}`;
 
-/** The ServiceAccount of an identity. It may do nothing in the garden, and no pod gets its token by accident. */
+/** The ServiceAccount of an identity. It has no rights in the garden, and its token is not mounted into pods. */
 export function identityAccount({ metadata: { name, namespace = '', uid = '' } }: WorkloadIdentity): KubeObject {
   return {
     apiVersion: 'v1',
@@ -57,7 +59,7 @@ export function identityAccount({ metadata: { name, namespace = '', uid = '' } }
   };
 }
 
-/** Kubernetes makes nothing in a namespace that is being deleted, tokens neither. */
+/** Kubernetes refuses to create anything, tokens included, in a namespace that is being deleted. */
 const namespaceGoing =
   ({ metadata: { namespace } }: WorkloadIdentity) =>
   (error: unknown): never => {
@@ -68,7 +70,9 @@ const namespaceGoing =
     );
   };
 
-/** Has the garden make tokens of WorkloadIdentities. Equal questions are asked once, until half of a token's life is over. */
+/**
+ * Requests tokens of WorkloadIdentities from the garden. Equal requests share one token until half of its life is over.
+ */
 export class IdentityTokens {
   readonly #garden: Pick<KubeClient, 'request' | 'getOrUndefined' | 'apply'>;
   readonly #now: () => Date;
@@ -80,8 +84,9 @@ export class IdentityTokens {
   }
 
   /**
-   * A token that is good for half an hour at least; where the garden gives no new one (the namespace is going, and the clusters in it
-   * are still to be taken away), the old one to its end. Makes the ServiceAccount where it is missing. Rejects with CoppiceErrors.
+   * A token valid for at least half an hour. Where the garden refuses a new one (the namespace is being deleted and its
+   * clusters must still be removed), the old token is used until it expires. Creates the ServiceAccount when it is
+   * missing. Rejects with CoppiceErrors.
    */
   token(identity: WorkloadIdentity): Promise<IdentityToken> {
     const now = +this.#now();
@@ -90,7 +95,7 @@ export class IdentityTokens {
     const known = this.#kept.get(key);
     if (known && now < known.renewAt) return known.made;
     const kept: Kept = {
-      // Not with the signal of the one who happens to ask first: the answer is for all.
+      // // The first caller's signal is not passed on: the answer is shared by all callers.
       made: this.#make(identity, AbortSignal.timeout(PATIENCE_MS)).then(
         ({ expiresAt, ...token }) => {
           kept.renewAt = now + (expiresAt - now) * RENEW_AFTER;
@@ -130,11 +135,11 @@ export class IdentityTokens {
     if (!claims)
       throw dependencyNotReady(`the garden gave ServiceAccount ${namespace}/${name} no token that can be read`);
     const { issuer, subject } = claims;
-    // The server may grant less than was asked for.
+    // // The API server may grant a shorter life than requested.
     return { token: status.token, issuer, subject, audiences, expiresAt: Date.parse(status.expirationTimestamp) };
   }
 
-  /** Makes the ServiceAccount be as it should; no write when it is so already. Resolves to it. */
+  /** Creates or corrects the ServiceAccount; no write when nothing differs. Resolves to the ServiceAccount. */
   async ensureAccount(identity: WorkloadIdentity, signal: AbortSignal): Promise<KubeObject> {
     const wanted = identityAccount(identity);
     const { name, namespace, labels = {}, ownerReferences = [] } = wanted.metadata;
@@ -148,7 +153,8 @@ export class IdentityTokens {
         `ServiceAccount ${namespace}/${name} is of an earlier WorkloadIdentity of this name`,
         'Wait: Kubernetes deletes it with its owner.',
       );
-    // What others made it for would be known to the cloud as well.
+    // // The cloud trusts the account by name, so a ServiceAccount that somebody else uses would get access to the
+    // cloud too.
     if (!own)
       throw configurationProblem(
         `ServiceAccount ${namespace}/${name} was not made for WorkloadIdentity ${namespace}/${identity.metadata.name}`,

@@ -4,7 +4,7 @@ import { audiencesOf, type WorkloadIdentity } from '../api/workloadidentity.ts';
 import { type Credentials, type CredentialsUse, sourceOf } from './credentials.ts';
 import { type IdentityToken, subjectOf } from './identity-tokens.ts';
 
-/** The identity that is used; throws when it is not there, going, or for another cloud than its binding. */
+/** The identity to be used; throws when it is missing, being deleted, or of another cloud than its binding. */
 export function usableIdentity(identity: WorkloadIdentity | undefined, use: CredentialsUse): WorkloadIdentity {
   const what = sourceOf(use);
   if (!identity) throw notYetConfigured(`there is no ${what}`, 'Make it, or name another.');
@@ -13,7 +13,7 @@ export function usableIdentity(identity: WorkloadIdentity | undefined, use: Cred
   throw configurationProblem(`${what} is for ${type}, not ${use.type}`, 'Name an identity for the right cloud.');
 }
 
-/** Keys as a Secret would have them, with a token in place of what is secret there. */
+/** The keys of a credentials Secret, with a token in place of the secret values. */
 export function identityCredentials(
   identity: WorkloadIdentity,
   { token }: IdentityToken,
@@ -26,7 +26,7 @@ export function identityCredentials(
     ...(type === 'aws' && region !== undefined && { stsRegion: region }),
     token,
   });
-  // Not of the token: that is renewed all the time, and they are still who they were.
+  // // The token is left out of the version: it is renewed all the time without a change of the identity.
   const version = JSON.stringify([
     identity.metadata.uid,
     subjectOf(identity),
@@ -41,7 +41,7 @@ export function identityCredentials(
   };
 }
 
-/** An error of a cloud that does not take the credentials, saying whose they are where they are no Secret's. */
+/** A cloud's refusal of credentials, completed by the name of the WorkloadIdentity where no Secret was used. */
 export function namingIdentity(error: unknown, use: CredentialsUse): unknown {
   if (use.identity === undefined || !(error instanceof CoppiceError) || error.code !== 'ERR_INFRA_UNAUTHENTICATED')
     return error;

@@ -2,10 +2,10 @@ import type { CloudContext, ManagedClusters, Owner } from '../../providers/cloud
 import { type Orphan, orphans } from './orphans.ts';
 
 const SHOWN = 10;
-/** As providers/tags.ts has it. */
+/** Same as in providers/tags.ts. */
 const OWNER_TAG = 'coppice-uid';
 
-/** What bears the tags of one owner who is no more; undefined: the provider cannot tell. */
+/** Cloud resources tagged with the UID of a deleted owner; undefined: the provider cannot list them. */
 export async function orphansOf(
   { garden, uid }: { garden: string; uid: string },
   clouds: Pick<ManagedClusters, 'tagged'>,
@@ -15,7 +15,10 @@ export async function orphansOf(
   return found && orphans(found, [], garden, ctx.now(), ctx.profile).filter(({ owner }) => owner.uid === uid);
 }
 
-/** What people read of what a deletion by force left. @param left what is left; a clause: why that cannot be told. Pure. */
+/**
+ * Message on the cloud resources left by a forced deletion. Pure. @param left the resources; a string: why they cannot
+ * be listed
+ */
 export const leftBehind = (
   what: string,
   account: string,
@@ -24,7 +27,7 @@ export const leftBehind = (
 ): string =>
   typeof left === 'string'
     ? `${what}: what is left in account ${account} has tag ${OWNER_TAG}=${uid}, but cannot be shown here: ${left}`
-    : // What to do comes first: an Event has room for a few ids only.
+    : // : // The advice comes first: an Event has room for a few ids only.
       `${what}: ${left.length} resources are left in account ${account}; "coppice sweep" lists them, "coppice sweep --yes" removes them: ${named(left)}`;
 
 const named = (left: readonly Orphan[]): string =>

@@ -11,7 +11,7 @@ export interface CredentialsSource {
   readonly tokens: Pick<IdentityTokens, 'token'>;
 }
 
-/** The credentials that are used: what a Secret holds, or what proves a WorkloadIdentity. Rejects with CoppiceErrors. */
+/** The credentials in use: those of a Secret, or a token of a WorkloadIdentity. Rejects with CoppiceErrors. */
 export async function obtainCredentials(
   source: CredentialsSource,
   use: CredentialsUse,

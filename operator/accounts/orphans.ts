@@ -4,25 +4,24 @@ import { technicalID } from '../api/names.ts';
 import { formatMoney } from '../cost/money.ts';
 import { machinePrice } from '../cost/price.ts';
 
-/** What of a cluster may be in a cloud. */
+/** A cluster that may own resources in a cloud. */
 export interface KnownOwner {
   uid: string;
   name: string;
   namespace: string;
 }
 
-/** Something in a cloud that nobody here knows any more. */
+/** A tagged cloud resource whose owner no longer exists in this garden. */
 export interface Orphan extends TaggedResource {
-  /** Milliseconds since it was made, where the cloud tells. */
+  /** Milliseconds since its creation, where the cloud reports it. */
   ageMs?: number;
-  /** Price of an hour where it is known: decimal, with its currency. */
+  /** Hourly price where known: a decimal with its currency. */
   price?: { hourly: string; currency: string };
 }
 
 /**
- * Of what bears our tags, that which belongs to no object: pure. What another garden made, or what does not say which garden
- * made it, is not ours to judge. `known` must have been listed after `tagged`: then what was made for a new cluster meanwhile
- * finds its owner.
+ * Tagged resources that belong to no existing object. Pure. Resources of another garden, or without a garden tag, are
+ * left out. `known` must be listed after `tagged`, so that resources made meanwhile for a new cluster find their owner.
  * @param garden UID of the garden's namespace kube-system
  */
 export function orphans(
@@ -32,13 +31,14 @@ export function orphans(
   now: Date,
   profile?: CloudProfile,
 ): Orphan[] {
-  // Some clouds leave room for few tags on some resources: those are told by a sibling of the same owner.
+  // // Some clouds allow few tags on some resources: these are matched by another resource of the same owner.
   const ours = new Set(tagged.filter(({ owner }) => owner.garden === garden).map(({ owner }) => identity(owner)));
   const uids = new Set(known.map(({ uid }) => uid));
   const names = new Set(known.map(({ namespace, name }) => technicalID(namespace, name)));
   const isOurs = ({ owner }: TaggedResource): boolean =>
     owner.garden === garden || (owner.garden === undefined && ours.has(identity(owner)));
-  // What an earlier cluster of a name left behind is taken over by the present one: physical names are made of the name.
+  // // Resources of an earlier cluster of the same name are adopted by the present one: physical names are derived from
+  // the cluster's name.
   const hasOwner = ({ owner }: TaggedResource): boolean =>
     (owner.uid !== undefined && uids.has(owner.uid)) || names.has(nameOf(owner) ?? '');
   return tagged
@@ -52,7 +52,7 @@ const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 const nameOf = ({ technicalID: id, namespace, name }: Partial<Owner>): string | undefined =>
   id ?? (namespace !== undefined && name !== undefined ? technicalID(namespace, name) : undefined);
 
-/** What tells one owner from another, as far as the tags say. */
+/** Identifies an owner as far as the tags allow. */
 const identity = (owner: Partial<Owner>): string | undefined => owner.uid ?? nameOf(owner);
 
 function ageOf({ createdAt }: TaggedResource, now: Date): Pick<Orphan, 'ageMs'> {
@@ -67,8 +67,8 @@ function priceOf({ machineType, region }: TaggedResource, profile: CloudProfile 
 }
 
 /**
- * Orphans by the owner that they had: what can be taken away together. Those of which no UID is told are not in it. Name and namespace are
- * empty where nothing has room for them: what a cluster at Google has but machines takes no labels.
+ * Orphans grouped by their former owner, the unit of removal. Orphans without a UID are left out. Name and namespace
+ * are empty where tags have no room for them: at Google Cloud only machines take labels.
  */
 export function orphanedOwners(found: readonly Orphan[]): Owner[] {
   const owners = new Map<string, Partial<Owner>>();
@@ -81,6 +81,6 @@ export function orphanedOwners(found: readonly Orphan[]): Owner[] {
   );
 }
 
-/** What its cluster is, or was, called. */
+/** Name of the owner's cluster for messages. */
 export const calledOwner = ({ namespace, name, technicalID: id }: Owner): string =>
   name ? `${namespace}/${name}` : id;

@@ -12,7 +12,7 @@ import { hasAccount } from './has-account.ts';
 import { stateBackend } from './state-backend.ts';
 import { type AccountsSide, usedCredentials } from './used-credentials.ts';
 
-/** The WorkerCluster that a shoot was made for; undefined for one that somebody wrote. */
+/** The WorkerCluster that a shoot was created for; undefined for a shoot that a person wrote. */
 function clusterOf(shoot: Shoot, clusters: Pick<AccountsSide['clusters'], 'get'>): WorkerCluster | undefined {
   const { namespace, ownerReferences = [] } = shoot.metadata;
   const owner = ownerReferences.find(({ kind }) => kind === 'WorkerCluster');
@@ -20,15 +20,15 @@ function clusterOf(shoot: Shoot, clusters: Pick<AccountsSide['clusters'], 'get'>
   return cluster?.metadata.uid === owner?.uid ? cluster : undefined;
 }
 
-/** Whether a shoot has to do with a real account: as its WorkerCluster has, or because it names a CredentialsBinding itself. */
+/** Whether a shoot uses a real account: its WorkerCluster does, or it names a CredentialsBinding itself. */
 export function namesAccount(shoot: Shoot, clusters: Pick<AccountsSide['clusters'], 'get'>): boolean {
   const cluster = clusterOf(shoot, clusters);
   return cluster ? hasAccount(cluster, shoot) : shoot.spec.credentialsBindingName !== undefined;
 }
 
 /**
- * Which credentials the machines of a shoot are made with: those that its WorkerCluster names, or the CredentialsBinding that it
- * names itself; always of its own namespace. Throws CoppiceErrors.
+ * Credentials for a shoot's machines: those of its WorkerCluster, or of the CredentialsBinding that the shoot names;
+ * always in its own namespace. Throws CoppiceErrors.
  */
 export function credentialsOfShoot(
   shoot: Shoot,
@@ -49,7 +49,10 @@ export function credentialsOfShoot(
   return usedByBindingFor(bindings(namespace, named), { namespace, name: named }, providerType);
 }
 
-/** Keys of those who use a binding: clusters, at one of their places at least, and shoots, of such a cluster or by themselves. Pure. */
+/**
+ * Keys of the users of a binding: clusters that use it in at least one place, their shoots, and shoots without a
+ * cluster. Pure.
+ */
 export function usersOf(
   { metadata: { name, namespace } }: CredentialsBinding,
   clusters: readonly WorkerCluster[],
@@ -66,7 +69,10 @@ export function usersOf(
   return { clusters: named, shoots: using };
 }
 
-/** The account of the tenant that a shoot's machines are in, with all that a call to its cloud takes. Rejects with CoppiceErrors. */
+/**
+ * The tenant's account that holds a shoot's machines, with the context of calls to its cloud. Rejects with
+ * CoppiceErrors.
+ */
 export async function accountOfShoot(
   side: AccountsSide,
   shoot: Shoot,

@@ -6,17 +6,19 @@ import { type DNSProviders, dnsOf, type WantedName } from './dns-account.ts';
 import { accountOfShoot, namesAccount } from './shoot-account.ts';
 import type { AccountsSide } from './used-credentials.ts';
 
-/** What the controller of shoots asks about accounts. */
+/** The shoot controller's view of cloud accounts. */
 export interface ShootAccounts {
   /** Whether the shoot, or the WorkerCluster that it was made for, names credentials of a cloud. */
   namesAccount(shoot: Shoot): boolean;
-  /** The account of the tenant that the shoot's machines are in. Rejects with CoppiceErrors. */
+  /** The tenant's account that holds the shoot's machines. Rejects with CoppiceErrors. */
   account(shoot: Shoot, profile: CloudProfile, signal: AbortSignal): Promise<CloudContext>;
-  /** Who keeps the zone of a name of the shoot, and all that a call to it takes. Rejects with CoppiceErrors. */
+  /**
+   * The provider that hosts the zone of a shoot's DNS name, with the context of its calls. Rejects with CoppiceErrors.
+   */
   dns(shoot: Shoot, name: WantedName, signal: AbortSignal): Promise<{ dns: ProviderDNS; ctx: DNSContext }>;
 }
 
-/** The accounts of shoots in one garden. */
+/** ShootAccounts of one garden. */
 export const shootAccounts = (
   side: AccountsSide,
   providers: DNSProviders,

@@ -10,19 +10,19 @@ import type { KubeClient } from '../kube/client.ts';
 import { KubeApiError } from '../kube/errors.ts';
 import { SECRETS, type Secret } from '../kube/resources.ts';
 
-/** Key of the passphrase, in our own Secret and in that of a profile. */
+/** Key of the passphrase, in Coppice's own Secret and in that of a profile. */
 const PASSPHRASE = 'passphrase';
 const PASSPHRASE_SECRET = 'coppice-state-passphrase';
 
 export interface StateOptions {
   readonly garden: KubeClient;
-  /** Namespace of the operator, where only administrators read Secrets. */
+  /** Namespace of the operator, in which only administrators read Secrets. */
   readonly namespace: string;
-  /** Directory for what has no backend of its own; absent: there is none that would outlive the process. */
+  /** Directory for profiles without a backend; absent: no directory outlives the process. */
   readonly directory: string | undefined;
 }
 
-/** Where the state of clusters of this profile is kept. Throws CoppiceErrors where that cannot be told. */
+/** Where the Pulumi state of a profile's clusters is stored. Throws CoppiceErrors where that cannot be determined. */
 export async function stateBackend(
   options: StateOptions,
   profile: CloudProfile,
@@ -69,12 +69,12 @@ const decoded = (secret: Secret): Record<string, string> =>
     Object.entries(secret.data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]),
   );
 
-/** The passphrase that a process knows, by its client of the garden: whoever deletes the Secret does not take it from a process that runs. */
+/** Passphrase cached per garden client: deleting the Secret does not affect a running process. */
 const KNOWN = new WeakMap<KubeClient, string>();
 
 /**
- * Made once, and written back by a process that knows it: whoever loses it loses the secrets of the state with it (the state itself is rebuilt
- * from tags).
+ * Generated once, and restored by a running process after a deletion: without the passphrase the secrets of the state
+ * are lost (the state itself is rebuilt from tags).
  */
 async function ownPassphrase(options: StateOptions, signal: AbortSignal | undefined): Promise<string> {
   const { garden } = options;
@@ -97,7 +97,7 @@ async function storedPassphrase({ garden, namespace }: StateOptions, signal: Abo
         apiVersion: 'v1',
         kind: 'Secret',
         metadata: { name: PASSPHRASE_SECRET, namespace, labels: { [LABELS.managedBy]: 'coppice' } },
-        // Another passphrase would make every state unreadable.
+        // // A changed passphrase would make every state unreadable.
         immutable: true,
         type: 'Opaque',
         stringData: { [PASSPHRASE]: made },

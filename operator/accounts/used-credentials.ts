@@ -10,7 +10,7 @@ import type { IdentityTokens } from './identity-tokens.ts';
 import { obtainCredentials } from './obtain-credentials.ts';
 import type { StateOptions } from './state-backend.ts';
 
-/** What of the garden says who uses which account of a cloud, and with what credentials. */
+/** The parts of the garden from which cloud accounts and their credentials are resolved. */
 export interface AccountsSide {
   readonly garden: KubeClient;
   /** UID of the namespace kube-system. */
@@ -18,7 +18,7 @@ export interface AccountsSide {
   readonly log: Log;
   readonly clusters: Informer<WorkerCluster>;
   readonly bindings: Informer<CredentialsBinding>;
-  /** Secrets with credentials that are marked as used. */
+  /** Secrets with credentials, labelled as used. */
   readonly credentials: Informer<Secret>;
   readonly identities: Informer<WorkloadIdentity>;
   readonly tokens: IdentityTokens;
@@ -26,10 +26,10 @@ export interface AccountsSide {
   now(): Date;
 }
 
-/** Where credentials come from in a garden. */
+/** The parts of a garden from which credentials are read. */
 type CredentialsSide = Pick<AccountsSide, 'garden' | 'credentials' | 'identities' | 'tokens'>;
 
-/** The Secret with credentials: from the cache once it is marked as used, until then from the API server. */
+/** The Secret with credentials: from the cache once it is labelled as used, before that from the API server. */
 export async function credentialsSecret(
   { garden, credentials }: Pick<AccountsSide, 'garden' | 'credentials'>,
   namespace: string,

@@ -1,53 +1,54 @@
 import { shortHash } from '../api/names.ts';
 
 /**
- * What of a pool is asked for at once: nodes of one machine type in the same zones. A pool is one part, unless it has nodes of its
- * first choice and some of another, because the first was sold out when they were needed. To a provider each part is a pool.
+ * A part of a pool that is requested as one: nodes of one machine type in the same zones. A pool is one part, unless
+ * its first choice was sold out when nodes were needed and some nodes are of another choice. Providers see each part as
+ * a pool.
  */
 export interface PoolPart {
-  /** The pool's own name for its first choice; unique in the cluster, and no longer than 12 characters for any other. */
+  /** The pool's own name for its first choice; otherwise unique in the cluster and at most 12 characters. */
   readonly name: string;
   readonly machineType: string;
   readonly zones: readonly string[];
   readonly count: number;
 }
 
-/** A part that was asked for before. */
+/** A part that was requested before. */
 export interface HeldPart extends PoolPart {
-  /** Nodes that it has; absent: nobody can see them now. */
+  /** Nodes that exist; absent: they cannot be counted now. */
   readonly running?: number | undefined;
 }
 
-/** What of a pool matters here. */
+/** The fields of a pool that allocation reads. */
 export interface PoolWish {
   readonly name: string;
-  /** The preferred one first; at least one. */
+  /** In order of preference; at least one. */
   readonly machineTypes: readonly string[];
-  /** Empty where the region has none. */
+  /** Empty in a region without zones. */
   readonly zones: readonly string[];
   readonly count: number;
 }
 
-/** What there is to be bought now. */
+/** Which offers are available now. */
 export interface OfferAvailability {
-  /** Whether the part of this name could not be filled when it was tried last. */
+  /** Whether the last attempt to fill the part of this name failed. */
   isShort(part: string): boolean;
   isDepleted(machineType: string, zone: string): boolean;
-  /** Whether its cloud took a spot machine of it away a moment ago. */
+  /** Whether the cloud reclaimed a spot machine of this offer recently. */
   wasInterrupted(machineType: string, zone: string): boolean;
 }
 
-/** How a pool is divided. */
+/** How a pool is divided into parts. */
 interface Allocation {
   readonly parts: readonly PoolPart[];
-  /** Nodes for which nothing is left that the pool may have: they go on being asked for where they were last. */
+  /** Nodes for which no permitted offer is left: they stay requested from the part that had them last. */
   readonly lacking: number;
 }
 
 const SUFFIX = 4;
 const ROOM = 12 - SUFFIX - 1;
 
-/** The name of the part of a pool with these machines. */
+/** Name of the part of a pool with this machine type and these zones. */
 export function partName(
   { name, machineTypes, zones }: PoolWish,
   machineType: string,
@@ -58,7 +59,7 @@ export function partName(
   return `${name.slice(0, ROOM).replace(/-+$/, '')}-${hash}`;
 }
 
-/** The part of a pool that was asked for under this name, if it may still be had: people may have taken it off the list. Pure. */
+/** The previously requested part, if the pool's spec still permits it. Pure. */
 function partOf(wish: PoolWish, held: HeldPart): HeldPart | undefined {
   const preferred = wish.machineTypes[0]!;
   if (held.name === wish.name) return { ...held, machineType: preferred, zones: wish.zones };
@@ -68,10 +69,11 @@ function partOf(wish: PoolWish, held: HeldPart): HeldPart | undefined {
 }
 
 /**
- * Divides a pool among what is to be had, pure. Nodes that run stay where they are, whatever has become available since. What a part
- * could not get goes to the first offer that is not depleted: the zones that are left of the best machine type, then the next
- * machine type. So does what the pool grows by. It shrinks from its last choice up.
- * @param held parts of all pools as they were asked for last
+ * Divides a pool among the available offers. Pure. Running nodes stay where they are, whatever has become available
+ * since. Nodes that a part could not get, and nodes added to the pool, go to the first offer that is not depleted: the
+ * remaining zones of the preferred machine type, then the next machine type. Shrinking starts with the least preferred
+ * part.
+ * @param held parts of all pools as requested last
  */
 export function allocate(wish: PoolWish, held: readonly HeldPart[], market: OfferAvailability): Allocation {
   const before = held.flatMap((part) => partOf(wish, part) ?? []);
@@ -98,12 +100,12 @@ export function allocate(wish: PoolWish, held: readonly HeldPart[], market: Offe
     wish,
     [...kept.values()].filter(({ count }) => count > 0),
   );
-  // A pool without nodes is there all the same: autoscalers and people see it.
+  // // A pool without nodes keeps one part, so that autoscalers and people see it.
   const none: PoolPart = { ...preferredOf(wish), name: wish.name, count: 0 };
   return { parts: parts.length > 0 ? parts.map(plain) : [none], lacking };
 }
 
-/** How many of its nodes a part has for sure: all, unless it is known to be short. */
+/** Nodes that a part certainly has: all, unless it is known to be short. */
 function assured({ name, count, running }: HeldPart, market: OfferAvailability): number {
   return running !== undefined && running < count && market.isShort(name) ? running : count;
 }
@@ -114,27 +116,29 @@ type Machines = Pick<PoolPart, 'machineType' | 'zones'>;
 
 const preferredOf = ({ machineTypes, zones }: PoolWish): Machines => ({ machineType: machineTypes[0]!, zones });
 
-/** What a pool's next node would be of; undefined: nothing is left that it may have. Pure. */
+/** The offer for a pool's next node; undefined: no permitted offer is left. Pure. */
 export function bestOffer(wish: Pick<PoolWish, 'machineTypes' | 'zones'>, market: Market): Machines | undefined {
   const there = offersOf(wish, market);
   return there.find((one) => !isInterrupted(one, market)) ?? there[0];
 }
 
-/** What of a market decides what the next node is of. */
+/** The availability that decides the offer of the next node. */
 type Market = Pick<OfferAvailability, 'isDepleted' | 'wasInterrupted'>;
 
-/** Whether machines were taken away in all of the zones that are left: where one is not hit the cloud finds it by itself. Pure. */
+/**
+ * Whether spot machines were reclaimed in every remaining zone; the cloud itself avoids a single affected zone. Pure.
+ */
 export const isInterrupted = ({ machineType, zones }: Machines, { wasInterrupted }: Pick<Market, 'wasInterrupted'>) =>
   zonesOf(zones).every((zone) => wasInterrupted(machineType, zone));
 
-/** Machine types in the zones that have some, the preferred one first. */
+/** Offers of a pool, by machine type in order of preference, each in the zones that are not depleted. */
 const offersOf = ({ machineTypes, zones }: Pick<PoolWish, 'machineTypes' | 'zones'>, market: Market): Machines[] =>
   machineTypes.flatMap((machineType): Machines[] => {
     const left = zonesOf(zones).filter((zone) => !market.isDepleted(machineType, zone));
     return left.length > 0 ? [{ machineType, zones: zones.length > 0 ? left : zones }] : [];
   });
 
-/** As offers name them: the one of a region without zones is empty. */
+/** Zones as offers name them: a region without zones has one, with an empty name. */
 const zonesOf = (zones: readonly string[]): readonly string[] => (zones.length > 0 ? zones : ['']);
 
 function add(kept: Map<string, HeldPart>, wish: PoolWish, { machineType, zones }: Machines, count: number): void {
@@ -143,7 +147,7 @@ function add(kept: Map<string, HeldPart>, wish: PoolWish, { machineType, zones }
   kept.set(name, { name, machineType, zones, count: count + (there?.count ?? 0) });
 }
 
-/** Asks again for what a part was asked for before, so that nothing changes while nothing is to be had. @returns how much. */
+/** Requests a part again as before, so that nothing changes while no offer is available. @returns nodes restored */
 function restore(kept: Map<string, HeldPart>, before: HeldPart, most: number): number {
   const part = kept.get(before.name)!;
   const more = Math.min(most, before.count - part.count);
@@ -151,7 +155,7 @@ function restore(kept: Map<string, HeldPart>, before: HeldPart, most: number): n
   return more;
 }
 
-/** In order of preference; parts of one machine type with more zones first. */
+/** Sorted by preference; parts of one machine type with more zones first. */
 function ranked<T extends Machines & { name?: string }>({ machineTypes }: PoolWish, parts: readonly T[]): T[] {
   const rank = ({ machineType }: Machines) => machineTypes.indexOf(machineType);
   return parts.toSorted(

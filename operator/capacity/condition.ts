@@ -4,33 +4,34 @@ import type { Reason, SaidAs } from '../api/reasons.ts';
 import type { PoolPart } from './allocation.ts';
 import type { Try } from './offers.ts';
 
-/** A pool as it is divided. */
+/** A pool after its division into parts. */
 export interface DividedPool {
   readonly pool: string;
   readonly machineType: string;
   readonly parts: readonly PoolPart[];
-  /** Nodes for which nothing is left. */
+  /** Nodes for which no offer is left. */
   readonly lacking: number;
 }
 
 const CODES = ['ERR_INFRA_RESOURCES_DEPLETED'];
 const TYPE = 'CapacityAvailable';
 
-/** What a statement about capacity rests on. */
+/** Input of the capacity condition. */
 export interface CapacityView {
   readonly pools: readonly DividedPool[];
   readonly tries: readonly Try[];
-  /** Where the cluster is. */
+  /** Profile and region of the cluster. */
   readonly place: { readonly profile: string; readonly region: string };
-  /** Whether all nodes that are asked for are there. */
+  /** Whether all requested nodes exist. */
   readonly isFull: boolean;
-  /** The place that the cluster goes to, in words. */
+  /** The place that the cluster moves to, for messages. */
   readonly goingTo: string | undefined;
 }
 
 /**
- * What is said of depleted offers: what was tried, when, and when it is tried again; what is asked for instead. Pure; undefined: nothing
- * was ever lacking. `before` is what was said last, which holds where nothing is remembered: after a restart of the operator.
+ * The condition on depleted offers: which were tried, when they are tried again, and what is requested instead. Pure;
+ * undefined: no capacity was ever lacking. `before` is the previous condition, kept where nothing is remembered after a
+ * restart of the operator.
  */
 export function capacityCondition(
   { pools, tries, place, isFull, goingTo }: CapacityView,
@@ -66,14 +67,11 @@ export function capacityCondition(
   const isHere = ({ profile, region }: Try) => profile === place.profile && region === place.region;
   if (!tries.every(isHere))
     return said('True', 'OtherPlace', `The cluster is in ${place.region} of ${place.profile} instead`);
-  // Everything came from the first choice in the end, or somewhere else altogether.
+  // // The first choice was delivered after all, or the cluster moved to another place.
   return isOpen ? said('True', 'Retrying', 'Coppice asks for it again') : undefined;
 }
 
-/**
- * Whether instead of what is sold out the cluster asks for other machines, here or in another place: it comes, or says that these are sold
- * out too. Pure.
- */
+/** Whether the cluster requests other machines, here or in another place, in place of a depleted offer. Pure. */
 export function asksForOthers(conditions: readonly Condition[] | undefined): boolean {
   const { reason = '' } = findCondition(conditions, TYPE) ?? {};
   return ['Alternative', 'MovingElsewhere', 'OtherPlace'].includes(reason);
@@ -82,7 +80,7 @@ export function asksForOthers(conditions: readonly Condition[] | undefined): boo
 const machines = ({ machineType, zones }: Pick<PoolPart, 'machineType' | 'zones'>): string =>
   zones.length > 0 ? `${machineType} in ${zones.join(', ')}` : machineType;
 
-/** One try in words. */
+/** One attempt, for messages. */
 function tried({ machineType, zones, spot, region, profile, at, until }: Try): string {
   const where = zones.length > 0 ? zones.join(', ') : region;
   const again = `tried at ${rfc3339(new Date(at))}, not again before ${rfc3339(new Date(until))}`;

@@ -3,64 +3,70 @@ import { countingIn, type DepletedOffer, type KnownCapacity, type Offer, sameOff
 const MINUTE = 60_000;
 
 /**
- * How long an offer that had nothing is left alone the first time; what Karpenter takes (UnavailableOfferingsTTL in
- * pkg/cache/unavailableofferings.go of aws/karpenter-provider-aws).
+ * Time a depleted offer is avoided after its first failure; same as Karpenter's UnavailableOfferingsTTL
+ * (pkg/cache/unavailableofferings.go of aws/karpenter-provider-aws).
  */
 const FIRST_MS = 3 * MINUTE;
-/** Each further time in a row twice as long, up to this: a try in a cloud is a run of the programs. */
+/** Doubled with each further failure in a row, up to this limit: an attempt in a cloud is a run of the programs. */
 const LONGEST_MS = 30 * MINUTE;
-/** After so long without a word of it, an offer is like one that was never depleted. */
+/** After this long without news an offer counts as never depleted. */
 const FORGOTTEN_MS = 60 * MINUTE;
-/** A place that a cluster has left is not gone back to before: what was half made there takes as long to make again. */
+/**
+ * A cluster does not return to a place it left before this time: what was partly built there would have to be built
+ * again.
+ */
 const LEFT_MS = 30 * MINUTE;
-/** Of one cluster, so many tries are told. */
+/** Attempts remembered per cluster. */
 const MOST_TRIES = 12;
-/** Of more offers, of clouds or of one namespace, the one that was heard of longest ago is forgotten: that costs one more try. */
+/**
+ * Offers remembered per namespace, and for all clouds; beyond that the least recently updated is forgotten, which costs
+ * one more attempt.
+ */
 const MOST_OFFERS = 1_000;
-/** Of more nodes that were taken away, those are forgotten that were seen longest ago. */
+/** Reclaimed nodes remembered; beyond that the least recently seen are forgotten. */
 const MOST_TAKEN = 20_000;
 
-/** A try as whoever made it tells it. */
+/** An attempt as its caller reports it. */
 type ToldTry = Omit<Try, 'at' | 'until' | 'over'>;
 
-/** Who decides something: the metadata of a cluster, or of what makes clusters in its namespace. */
+/** Metadata of a cluster, or of an object that creates clusters in its namespace. */
 interface Decider {
   readonly namespace?: string | undefined;
   readonly uid?: string | undefined;
 }
 
-/** What nodes say of spot machines. */
+/** Reports of reclaimed spot machines from nodes. */
 interface ToldByNodes {
-  /** Of their cluster. */
+  /** Namespace of their cluster. */
   readonly namespace: string | undefined;
-  /** UIDs of the nodes, each of which is news once, however long it stays. Absent: this is news. */
+  /** UIDs of the nodes; each counts once, however long it stays. Absent: the report counts. */
   readonly taken?: readonly string[];
 }
 
 /**
- * What the operator remembers of offers that had no machines left, or lost some, of all clusters: what one has met, others need not. In
- * memory only: after a restart it costs one more try each.
+ * Offers without capacity, or with reclaimed machines, shared by all clusters: what one cluster has met, the others
+ * need not try. In memory only: a restart costs one more attempt per offer.
  */
 export class DepletedOffers {
   readonly #now: () => Date;
   #offers: (DepletedOffer & { readonly times: number })[] = [];
-  /** UIDs of nodes that were taken away, those last that were seen last. */
+  /** UIDs of reclaimed nodes, the most recently seen last. */
   readonly #taken = new Set<string>();
   /** By UID of the cluster. */
   readonly #tries = new Map<string, readonly Try[]>();
-  /** By UID of the cluster: places that it has left, and until when it does not go back there. */
+  /** By UID of the cluster: places that it left, and until when it does not return to each. */
   readonly #left = new Map<string, ReadonlyMap<number, number>>();
 
   constructor(now: () => Date) {
     this.#now = now;
   }
 
-  /** What is known, for a decision about this cluster, or for its namespace. */
+  /** What is known of offers, for a decision on this cluster or its namespace. */
   known({ namespace, uid = '' }: Decider): KnownCapacity {
     return { depleted: countingIn(this.#offers, namespace), tries: this.#tries.get(uid) ?? [] };
   }
 
-  /** @returns whether it is news: the same again before its time is over is none. */
+  /** Records a failed attempt. @returns whether it is new: the same failure within its time is not */
   note(cluster: string, told: ToldTry): boolean {
     const now = +this.#now();
     const tries = this.#tries.get(cluster) ?? [];
@@ -78,9 +84,9 @@ export class DepletedOffers {
   }
 
   /**
-   * A cloud takes a spot machine of this offer away. Whoever asks for another at once is likely to lose that as well; Karpenter does the same
-   * (SpotInterruption in pkg/controllers/interruption of aws/karpenter-provider-aws). Whoever writes nodes of a cluster can say so of any: it is
-   * remembered for that namespace alone.
+   * Records that a cloud reclaims a spot machine of this offer. A replacement of the same offer is likely to be
+   * reclaimed too; same as Karpenter's SpotInterruption (pkg/controllers/interruption of aws/karpenter-provider-aws).
+   * Tenants who write nodes can report any offer, so their reports count for their own namespace alone.
    */
   interrupted(offer: Offer, { namespace, taken }: ToldByNodes): void {
     const isNews = !taken || taken.filter((node) => this.#isNews(node)).length > 0;
@@ -95,7 +101,7 @@ export class DepletedOffers {
     return isNews;
   }
 
-  /** The parts have what they were asked for, or are no more: what was tried for them is history. */
+  /** Marks attempts as over: the parts are complete or gone. */
   settle(cluster: string, isOver: (known: Try) => boolean): void {
     const tries = this.#tries.get(cluster);
     if (!tries?.some((known) => !known.over && isOver(known))) return;
@@ -105,27 +111,27 @@ export class DepletedOffers {
     );
   }
 
-  /** The cluster has left the place of this number. */
+  /** Records that the cluster has left the place of this number. */
   left(cluster: string, place: number): void {
     if (this.leftPlaces(cluster).has(place)) return;
     const until = +this.#now() + LEFT_MS;
     this.#left.set(cluster, new Map([...(this.#left.get(cluster) ?? []), [place, until]]));
   }
 
-  /** Numbers of the places that the cluster does not go to for now. */
+  /** Numbers of the places that the cluster avoids for now. */
   leftPlaces(cluster: string): ReadonlySet<number> {
     const now = +this.#now();
     const left = [...(this.#left.get(cluster) ?? [])].filter(([, until]) => until > now);
     return new Set(left.map(([place]) => place));
   }
 
-  /** The cluster is no more. */
+  /** Forgets a deleted cluster. */
   forget(cluster: string): void {
     this.#tries.delete(cluster);
     this.#left.delete(cluster);
   }
 
-  /** @returns until when. */
+  /** @returns until when the offer is depleted */
   #deplete(offer: Omit<DepletedOffer, 'until'>, now: number): number {
     const isAsTold = (known: DepletedOffer) =>
       known.interrupted === offer.interrupted && known.namespace === offer.namespace;

@@ -3,47 +3,53 @@ import { type DesiredPool, type NormalPool, poolsOf, type SizedBy } from '../api
 import type { WorkerCluster } from '../api/workercluster.ts';
 import type { PoolMemory } from './pool-memory.ts';
 
-/** What was decided for one pool. */
+/** The size decided for one pool. */
 export interface DecidedSize {
   /** Nodes, at least 0. */
   readonly count: number;
-  /** Who decided it, in a word for people. */
+  /** The decider in a word, for messages. */
   readonly by: string;
   readonly why: string;
-  /** RFC 3339: when this count was decided. Absent in receipts from before this was noted. */
+  /** RFC 3339: when this count was decided. Absent in receipts written before the field existed. */
   readonly at?: string;
-  /** Names of nodes that are to go, and that `count` leaves out already. Absent: none. */
+  /** Names of nodes that shall be removed; `count` excludes them already. Absent: none. */
   readonly leaving?: readonly string[];
-  /** What was learned of its nodes. Absent: nothing; whoever decides a size without it keeps what is stored. */
+  /** Memory of the pool's nodes. Absent: none; a decision without it keeps the stored memory. */
   readonly memory?: PoolMemory;
 }
 
-/** What was decided for the pools of a cluster, by their names. `unknown`: it cannot be read now, which never means the minimum. */
+/**
+ * Sizes decided for a cluster's pools, by pool name. `unknown`: the receipt cannot be read now; this never means the
+ * minimum.
+ */
 export type Decided = ReadonlyMap<string, DecidedSize> | 'none' | 'unknown';
 
-/** What the sizes of a cluster rest on. */
+/** Input of desiredSizes. */
 export interface SizeInputs {
   readonly cluster: WorkerCluster;
   readonly profile: CloudProfile;
   /** Absent: none. */
   readonly decided?: Decided;
-  /** Nodes that a pool was asked for last, by its name; undefined where it is new, or where a cloud's autoscaler chooses. Absent: all are. */
+  /**
+   * Nodes last requested for a pool, by name; undefined where the pool is new or sized by a cloud's autoscaler. Absent:
+   * undefined for all pools.
+   */
   readonly has?: (pool: string) => number | undefined;
 }
 
-/** What keeps a pool from what it should have, at this moment. */
+/** What holds pools below their desired size at this moment. */
 export interface Holds {
-  /** Whether the cluster sleeps, and by whose word. */
+  /** Whether the cluster sleeps, and who decided it. */
   readonly asleep?: 'schedule' | 'sleep' | 'policy' | undefined;
-  /** Quotas do not let the cluster be as large: nodes that a pool was asked for last, by its name. */
+  /** A quota refuses growth: nodes last requested for a pool, by name. */
   readonly refused?: ((pool: string) => number | undefined) | undefined;
-  /** Nodes of a pool for which nothing is left that it may have. */
+  /** Nodes of a pool for which no permitted offer is left. */
   readonly lacking?: ((pool: string) => number) | undefined;
-  /** Whether machines of the cluster are being replaced. */
+  /** Whether machines of the cluster are being rolled. */
   readonly rolling?: boolean | undefined;
 }
 
-/** Who has a say in how many nodes a pool has. */
+/** Deciders of a pool's size. */
 export type Say =
   | 'person'
   | 'floor'
@@ -58,22 +64,25 @@ export type Say =
 
 interface Rule {
   readonly who: Say;
-  /** When it speaks, and what the pool then has: for people, and for docs/concepts/sizes.md. */
+  /** When it decides, and the resulting size: for messages, and for docs/concepts/sizes.md. */
   readonly says: string;
   readonly because: string;
 }
 
 interface Decides extends Rule {
-  /** @param floor the least that the pool has by a number of all pools. @returns undefined: the next one is asked. */
+  /**
+   * @param floor the pool's minimum as its share of a total for all pools. @returns undefined: the next decider is
+   * asked
+   */
   decide(pool: NormalPool, inputs: SizeInputs, floor?: number): { count: number; sizedBy: SizedBy } | undefined;
 }
 
 interface HoldsBack extends Rule {
-  /** Nodes that the pool has as long as this holds; undefined: it does not hold. */
+  /** Nodes that the pool has while the hold applies; undefined: it does not apply. */
   hold(pool: DesiredPool, present: number, holds: Holds): number | undefined;
 }
 
-/** Who decides what a pool should have: the first who says anything. */
+/** Deciders of a pool's desired size: the first with an answer wins. */
 export const DECIDES: readonly Decides[] = [
   {
     who: 'person',
@@ -109,10 +118,7 @@ export const DECIDES: readonly Decides[] = [
   },
 ];
 
-/**
- * What holds a pool back from what was decided, in the order asked: each lowers what those before it left. Nothing here changes what was
- * decided.
- */
+/** Holds on a pool, applied in order: each lowers the result of those before it. None changes the desired size. */
 export const HOLDS: readonly HoldsBack[] = [
   {
     who: 'schedule',
@@ -156,8 +162,8 @@ export const HOLDS: readonly HoldsBack[] = [
 ];
 
 /**
- * What each pool of a cluster should have, and who decided it: the one place where that is resolved. Pure. Everybody who needs it takes it
- * from the view of the cluster, or calls this with the same inputs.
+ * Desired size of each pool of a cluster, with its decider. Pure. The only place where sizes are resolved: callers use
+ * the view of the cluster, or call this with the same inputs.
  */
 export function desiredSizes(inputs: SizeInputs): DesiredPool[] {
   const { dataPlaneNodes } = inputs.cluster.spec;
@@ -172,7 +178,7 @@ export function desiredSizes(inputs: SizeInputs): DesiredPool[] {
   });
 }
 
-/** Its share of a number of all pools is no wish of its own. */
+/** A pool's share of a total for all pools does not count as a count of its own. */
 const asMinimum = (pool: NormalPool): NormalPool => (isCoppices(pool) ? { ...pool, count: pool.minimum } : pool);
 
 function asked(pool: NormalPool, inputs: SizeInputs, floor?: number): DesiredPool {
@@ -187,7 +193,7 @@ function asked(pool: NormalPool, inputs: SizeInputs, floor?: number): DesiredPoo
 export const isCoppices = ({ autoscale }: { readonly autoscale?: string | undefined }): boolean =>
   autoscale === 'Coppice';
 
-/** What a pool has at this moment of what was decided, and what holds it back. Pure. */
+/** Present size of a pool under its holds, with the holds that apply. Pure. */
 export function presentSize(pool: DesiredPool, holds: Holds): { present: number; heldBy: Say[] } {
   let present = pool.count;
   const heldBy: Say[] = [];
@@ -200,6 +206,6 @@ export function presentSize(pool: DesiredPool, holds: Holds): { present: number;
   return { present, heldBy };
 }
 
-/** A size within what people allow the pool. */
+/** Clamps a size to the pool's minimum and maximum. */
 export const within = ({ minimum, maximum }: Pick<NormalPool, 'minimum' | 'maximum'>, count: number): number =>
   Math.max(minimum, Math.min(maximum, count));

@@ -1,62 +1,65 @@
 import type { NormalPool } from '../api/pools.ts';
 
-/** Machines that a place may have or not. */
+/** Machines that a place may or may not have. */
 export interface Offer {
   readonly profile: string;
   readonly region: string;
-  /** Empty where the region has none. */
+  /** Empty in a region without zones. */
   readonly zone: string;
   readonly machineType: string;
   readonly spot: boolean;
 }
 
-/** An offer that had nothing when it was asked for last, or of which its cloud took a spot machine away. */
+/** An offer without capacity at the last attempt, or with a spot machine that the cloud reclaimed. */
 export interface DepletedOffer extends Offer {
-  /** Milliseconds since the epoch: until then it is not asked for where something else will do. */
+  /** Milliseconds since the epoch: until then other offers are preferred. */
   readonly until: number;
-  /** Its cloud took one away. It may have others: where nothing else will do, it is asked for all the same. Absent: it had nothing. */
+  /**
+   * The cloud reclaimed a machine. The offer may have others, so it is used when no other will do. Absent: the offer
+   * had no capacity.
+   */
   readonly interrupted?: true;
   /**
-   * Nodes of a cluster of this namespace say so, and whoever owns them may: it counts for that namespace alone. Absent: a cloud said so,
-   * for all.
+   * Reported by nodes of a cluster in this namespace, which its owner can write: counts for that namespace alone.
+   * Absent: reported by the cloud, counts for all.
    */
   readonly namespace?: string | undefined;
 }
 
-/** One try of a cluster that the place had no machines for. */
+/** An attempt of a cluster that the place had no capacity for. */
 export interface Try extends Omit<Offer, 'zone'> {
-  /** Name of the part of a pool that was asked for; see PoolPart. */
+  /** Name of the requested part of a pool; see PoolPart. */
   readonly part: string;
   readonly zones: readonly string[];
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly until: number;
-  /** The part has got its machines since, or is no more. */
+  /** The part is complete since, or gone. */
   readonly over: boolean;
 }
 
-/** What is known of depleted offers when something is decided; plain data. */
+/** What is known of depleted offers at a decision; plain data. */
 export interface KnownCapacity {
   readonly depleted: readonly DepletedOffer[];
-  /** Those of the cluster in question, oldest first. */
+  /** Attempts of the cluster in question, oldest first. */
   readonly tries: readonly Try[];
 }
 
 export const NOTHING_DEPLETED: KnownCapacity = { depleted: [], tries: [] };
 
-/** Of what is known, that which counts in a namespace. Pure. */
+/** The depleted offers that count in a namespace. Pure. */
 export const countingIn = (depleted: readonly DepletedOffer[], namespace: string | undefined): DepletedOffer[] =>
   depleted.filter((known) => known.namespace === undefined || known.namespace === namespace);
 
-/** Whether an offer had nothing a short while ago. Pure. */
+/** Whether an offer had no capacity recently. Pure. */
 const isDepleted = ({ depleted }: Pick<KnownCapacity, 'depleted'>, offer: Offer, now: Date): boolean =>
   depleted.some((known) => !known.interrupted && known.until > +now && sameOffer(known, offer));
 
-/** Whether its cloud took a spot machine of an offer away a short while ago. Pure. */
+/** Whether a spot machine of an offer was reclaimed recently. Pure. */
 const wasInterrupted = ({ depleted }: Pick<KnownCapacity, 'depleted'>, offer: Offer, now: Date): boolean =>
   depleted.some((known) => known.interrupted === true && known.until > +now && sameOffer(known, offer));
 
-/** What is known of machines of one kind in a place. Pure. */
+/** Availability of spot or on-demand machines in a place. Pure. */
 export const marketFor = (
   place: Pick<Offer, 'profile' | 'region' | 'spot'>,
   capacity: Pick<KnownCapacity, 'depleted'>,
@@ -73,7 +76,7 @@ export const sameOffer = (one: Offer, other: Offer): boolean =>
   one.region === other.region &&
   one.profile === other.profile;
 
-/** Machine types that a pool may have, the preferred one first; empty when none is named anywhere. */
+/** Machine types permitted for a pool, in order of preference; empty when none is named. */
 export const machineTypesOf = ({
   machineType,
   alternatives,

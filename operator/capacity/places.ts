@@ -1,15 +1,15 @@
 import { type Fallback, profileNameOf, type WorkerCluster, type WorkerClusterSpec } from '../api/workercluster.ts';
 
-/** Where a cluster, or a part of it, was made. */
+/** Where a cluster, or part of it, was created. */
 export interface MadeIn {
   /** Name of the CloudProfile. */
   readonly profile: string;
   readonly region: string;
-  /** Number of its place, as its spec had them then. Absent: nobody wrote it down. */
+  /** Number of the place in the spec at that time. Absent: not recorded. */
   readonly place?: number;
 }
 
-/** How many places a cluster may be made in: its own, and what it falls back to. */
+/** Number of places a cluster may be created in: its own and its fallbacks. */
 const placesOf = ({ spec }: WorkerCluster): number => 1 + (spec.fallback?.length ?? 0);
 
 /** Names of the CloudProfiles of all places of a cluster, its own first. */
@@ -17,13 +17,13 @@ export const profileNamesOf = (cluster: WorkerCluster): string[] => [
   ...new Set(inEachPlace(cluster).map(profileNameOf)),
 ];
 
-/** The cluster as it would be written for each of its places, its own first. Pure. */
+/** The cluster's spec for each of its places, its own first. Pure. */
 export const inEachPlace = (cluster: WorkerCluster): WorkerCluster[] =>
   Array.from({ length: placesOf(cluster) }, (_, place) => atPlace(cluster, place));
 
 /**
- * The cluster as it would be written for one of its places, 0 being its own. Pure. With another profile the machine types and zones
- * of its pools mean nothing: those of the place are for all of them.
+ * The cluster's spec for one of its places, 0 being its own. Pure. With another profile the machine types and zones of
+ * pools are dropped: those of the place apply to all pools.
  */
 export function atPlace(cluster: WorkerCluster, place: number): WorkerCluster {
   const fallback = cluster.spec.fallback?.[place - 1];
@@ -32,7 +32,7 @@ export function atPlace(cluster: WorkerCluster, place: number): WorkerCluster {
 
 function specAt(spec: WorkerClusterSpec, fallback: Fallback): WorkerClusterSpec {
   const { cloudProvider, cloudProfile, machineType, machineTypes, credentialsRef, pools } = spec;
-  // Zones, too, are those of a region.
+  // // Zones belong to a region too.
   const rest = without(spec, [
     'cloudProfile',
     'region',
@@ -63,7 +63,7 @@ function specAt(spec: WorkerClusterSpec, fallback: Fallback): WorkerClusterSpec 
 
 type PoolSpec = NonNullable<WorkerClusterSpec['pools']>[number];
 
-/** No pool keeps its zones. */
+/** A pool in another place: zones are dropped. */
 const poolAt = (pool: PoolSpec, retyped: boolean): PoolSpec =>
   retyped ? without(pool, ['zones', 'machineType', 'machineTypes']) : without(pool, ['zones']);
 
@@ -71,9 +71,9 @@ const without = <T extends object, K extends keyof T>(object: T, fields: readonl
   Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field as K))) as Omit<T, K>;
 
 /**
- * The place of a cluster, pure: the one where something of it is; else the first that it has not just left for want of
- * machines; else its own.
- * @param regionOf the region that a cluster is in when it names none
+ * The place of a cluster. Pure. The place where part of it exists, else the first that it has not recently left for
+ * lack of capacity, else its own.
+ * @param regionOf region of a cluster that names none
  */
 export function placeOf(
   cluster: WorkerCluster,
@@ -87,14 +87,14 @@ export function placeOf(
       const placed = atPlace(cluster, place);
       return profileNameOf(placed) === madeIn.profile && regionOf(placed) === madeIn.region;
     });
-    // Two places of one region may differ by machine types, zones or credentials alone.
+    // // Two places of one region may differ in machine types, zones or credentials alone.
     const same = there.find((place) => place === madeIn.place) ?? there[0];
-    // Of a place that was taken off the list, or whose profile is gone: the name of the profile is what there is to go by.
+    // // The place was removed from the spec, or its profile is gone: the profile's name is matched.
     return same ?? all.find((place) => profileNameOf(atPlace(cluster, place)) === madeIn.profile) ?? 0;
   }
   return all.find((place) => !left.has(place)) ?? 0;
 }
 
-/** The place after this one, if there is one that the cluster has not just left. Pure. */
+/** The next place that the cluster has not recently left, if any. Pure. */
 export const nextPlace = (cluster: WorkerCluster, place: number, left: ReadonlySet<number>): number | undefined =>
   Array.from({ length: placesOf(cluster) }, (_, other) => other).find((other) => other !== place && !left.has(other));

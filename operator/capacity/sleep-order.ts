@@ -1,17 +1,17 @@
-/** That a cluster is to sleep, or to be awake, as the operator itself has decided it: the spec stays its owner's. */
+/** The operator's own decision that a cluster sleeps or is awake; the spec remains its owner's. */
 export interface SleepOrder {
   readonly asleep: boolean;
-  /** Who decided it, in a word for people. */
+  /** The decider in a word, for messages. */
   readonly by: string;
   readonly why: string;
-  /** When, as RFC 3339. */
+  /** Time of the decision, RFC 3339. */
   readonly at: string;
 }
 
-/** What is stored of a cluster. `unknown`: it cannot be read now, and what was so goes on. */
+/** The stored order of a cluster. `unknown`: it cannot be read now, and the previous state continues. */
 export type KnownSleepOrder = SleepOrder | 'none' | 'unknown';
 
-/** Whether it says something about sleep. */
+/** Whether a stored receipt holds a valid order. */
 export const isSleepOrder = (order: Partial<SleepOrder> | undefined): order is SleepOrder =>
   typeof order?.asleep === 'boolean' &&
   typeof order.by === 'string' &&

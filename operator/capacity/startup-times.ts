@@ -3,8 +3,8 @@ import { parseDuration } from '../api/duration.ts';
 import type { WorkerClusterSpec } from '../api/workercluster.ts';
 
 /**
- * How long a cluster, or a pool in one that is there, takes to come: half of the times, milliseconds.
- * @returns undefined where the profile does not say
+ * Median startup time of a cluster, or of a pool in an existing cluster, milliseconds.
+ * @returns undefined where the profile names none
  */
 export function startupMs(
   { spec }: CloudProfile,

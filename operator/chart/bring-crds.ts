@@ -6,15 +6,15 @@ import { CRDS, type KubeObject } from '../kube/resources.ts';
 import { isEstablished, planCrds } from './plan-crds.ts';
 
 const LOOK_AGAIN_MS = 300;
-/** An API server that has much to do takes seconds to serve a new kind. */
+/** A busy API server takes seconds to serve a new kind. */
 const PATIENCE_MS = 120_000;
 const TRIES = 5;
 
 /**
- * Brings the CRDs of a cluster to those of this release, and waits until all are served. Throws, with nothing written, where one cannot be
- * brought there.
+ * Updates a cluster's CRDs to this release and waits until all are served. Throws, with nothing written, where one
+ * cannot be updated.
  * @param release x.y.z
- * @returns what was done, a line each
+ * @returns the changes, a line each
  */
 export async function bringCrds(client: KubeClient, release: string, clock: Clock = systemClock): Promise<string[]> {
   const wanted = crds();
@@ -22,7 +22,7 @@ export async function bringCrds(client: KubeClient, release: string, clock: Cloc
     try {
       return await bring(client, wanted, release, clock);
     } catch (error) {
-      // The API server writes their status meanwhile: whoever reads anew sees it.
+      // // The API server writes their status meanwhile; the next read includes it.
       const isRace = error instanceof KubeApiError && (error.isConflict || error.status === 409);
       if (!isRace || tries === TRIES) throw error;
     }

@@ -4,15 +4,15 @@ import { LEASES, type Lease } from '../kube/resources.ts';
 
 const PATIENCE_MS = 10_000;
 
-/** What `helm test` asks of an installed release. */
+/** What `helm test` checks of an installed release. */
 interface ReleaseCheck {
-  /** Of the operator's Service, without a path. */
+  /** URL of the operator's Service, without a path. */
   url: string;
-  /** Of the operator's Lease. */
+  /** Namespace of the operator's Lease. */
   namespace: string;
 }
 
-/** What is wrong with an installed release, a line each: none if it works. */
+/** Faults of an installed release, a line each; empty if it works. */
 export async function checkRelease(client: KubeClient, { url, namespace }: ReleaseCheck): Promise<string[]> {
   const [ready, metrics, lease] = await Promise.allSettled([
     text(`${url}/readyz`),
@@ -31,7 +31,7 @@ export async function checkRelease(client: KubeClient, { url, namespace }: Relea
 
 async function text(url: string): Promise<string> {
   const response = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS) }).catch((error: Error) => {
-    // "fetch failed" by itself; what failed is its cause.
+    // // fetch reports only "fetch failed"; its cause names the failure.
     const cause = error.cause as NodeJS.ErrnoException | undefined;
     throw new Error(`${url} does not answer (${cause?.code ?? error.message})`);
   });

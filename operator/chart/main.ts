@@ -9,7 +9,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
   version: string;
 };
 
-/** What a Job of the chart does, by its argument. Throws with a line for whoever runs Helm. */
+/** Tasks of the chart's Jobs, by argument. Throws with a line for the person who runs Helm. */
 const TASKS: Readonly<Record<string, (client: KubeClient) => Promise<string[]>>> = {
   crds: (client) => bringCrds(client, version),
   uninstall: async (client) => {
@@ -25,7 +25,7 @@ const TASKS: Readonly<Record<string, (client: KubeClient) => Promise<string[]>>>
   },
 };
 
-/** What Jobs of the chart run in the operator's image: `node operator/chart/main.ts crds|uninstall|test`. */
+/** Entry point of the chart's Jobs in the operator's image: `node operator/chart/main.ts crds|uninstall|test`. */
 async function main(): Promise<void> {
   const task = TASKS[process.argv[2] ?? ''];
   if (!task) throw new Error(`expected one of ${Object.keys(TASKS).join(', ')}`);

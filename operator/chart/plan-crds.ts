@@ -1,7 +1,7 @@
 import { ANNOTATIONS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
 
-/** What is done with one CRD. `problem`: nothing is done with any, and somebody has to act. */
+/** Step for one CRD. `problem`: no CRD is changed, and a person has to act. */
 type CrdStep =
   | { do: 'create'; object: KubeObject }
   | { do: 'replace'; object: KubeObject }
@@ -9,10 +9,10 @@ type CrdStep =
   | { do: 'refuse'; name: string; problem: string };
 
 /**
- * What brings the CRDs of a cluster to those of a release. One that a newer release wrote stays as it is: an older operator reads what it
- * knows of, and nothing that is stored loses its version or its fields. So a rollback leaves all of them alone.
- * @param there CRDs of the cluster, by name
- * @param wanted those of this release
+ * Steps that update a cluster's CRDs to a release. A CRD written by a newer release stays unchanged: an older operator
+ * reads the fields it knows, and no stored object loses its version or fields. So a rollback changes no CRD.
+ * @param there the cluster's CRDs, by name
+ * @param wanted the release's CRDs
  * @param release this release, x.y.z
  */
 export function planCrds(
@@ -34,7 +34,8 @@ export function planCrds(
       const problem = `objects are stored as ${lost.join(', ')}, which release ${release} does not have: upgrade to a release that has both first`;
       return { do: 'refuse', name, problem };
     }
-    // Replaced, not applied: Helm made it from the chart's crds/, and what this release has dropped would stay as a field of Helm's.
+    // // Replaced, not applied: Helm created it from the chart's crds/, and fields dropped by this release would stay
+    // owned by Helm.
     const metadata = { ...old.metadata, annotations: { ...old.metadata.annotations, ...annotations } };
     return { do: 'replace', object: { ...old, metadata, spec: crd.spec } };
   });
@@ -44,7 +45,7 @@ const versionsOf = (crd: KubeObject): string[] => crd.spec.versions.map(({ name 
 
 const storedVersions = (crd: KubeObject): string[] => crd.status?.storedVersions ?? [];
 
-/** Negative: `a` is the older one. Of a pre-release (1.2.0-rc.1) only the numbers before the dash count. */
+/** Negative: `a` is older. Of a pre-release (1.2.0-rc.1) only the numbers before the dash are compared. */
 export function compareReleases(a: string, b: string): number {
   const numbers = (text: string) => text.split(/[-+]/)[0]!.split('.').map(Number);
   const [left, right] = [numbers(a), numbers(b)];
@@ -55,7 +56,7 @@ export function compareReleases(a: string, b: string): number {
   return 0;
 }
 
-/** Whether the API server serves it. */
+/** Whether the API server serves the CRD. */
 export const isEstablished = (crd: KubeObject | undefined): boolean =>
   (crd?.status?.conditions as { type: string; status: string }[] | undefined)?.some(
     ({ type, status }) => type === 'Established' && status === 'True',

@@ -4,7 +4,7 @@ import { type KubeObject, type Resource, SHOOTS, WORKERCLUSTERS } from '../kube/
 
 const NAMED = 5;
 
-/** What is left of clusters, as `Kind namespace/name`. A cluster without these kinds has none. */
+/** Remaining clusters, as `Kind namespace/name`. Empty where the kinds do not exist. */
 export async function clustersLeft(client: KubeClient): Promise<string[]> {
   const [workerClusters, shoots] = await Promise.all([all(client, WORKERCLUSTERS), all(client, SHOOTS)]);
   const made = new Set(workerClusters.map(({ metadata }) => metadata.uid));
@@ -25,7 +25,7 @@ async function all(client: KubeClient, resource: Resource): Promise<KubeObject[]
   }
 }
 
-/** Why the chart must not be uninstalled, and what to do; undefined: nothing is left that would be without an operator. */
+/** Why the chart must not be uninstalled, with advice; undefined: no cluster would be left without an operator. */
 export function whyNotUninstalled(left: readonly string[]): string | undefined {
   if (left.length === 0) return undefined;
   const named = left.slice(0, NAMED).join(', ');

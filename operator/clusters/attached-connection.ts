@@ -13,18 +13,18 @@ import { keptPod } from './kept-pod.ts';
 import type { OpenCluster } from './open-clusters.ts';
 
 const ASK_MS = 5_000;
-/** A UID has 36 characters. What is longer is none, and would fill a status. */
+/** A UID has 36 characters; a longer text is invalid and would fill the status. */
 const LONGEST_UID = 64;
 
-/** Who an API server says that it is. */
+/** The identity and version that an API server reports. */
 export interface SeenCluster {
-  /** UID of its namespace kube-system, which lives as long as the cluster does. */
+  /** UID of the namespace kube-system, which lives as long as the cluster. */
   readonly identity: string;
-  /** For example 1.36.3; '' where it says none that can be read. */
+  /** For example 1.36.3; '' where it reports none that can be parsed. */
   readonly version: string;
 }
 
-/** What the kubeconfig's identity must be allowed to: without it nothing could be said of the cluster. */
+/** Rights that the kubeconfig's identity needs: without them the cluster cannot be observed. */
 const NEEDED: readonly [what: string, path: string][] = [
   ['list nodes', pathOf(NODES)],
   ['list pods of all namespaces', pathOf(PODS)],
@@ -35,7 +35,10 @@ export class LacksRight extends Error {
   override readonly name = 'LacksRight';
 }
 
-/** Asks a cluster who it is. @throws LacksRight, KubeApiError (401), KubeUnreachableError, and what refuses an address */
+/**
+ * Reads a cluster's identity and version. @throws LacksRight, KubeApiError (401), KubeUnreachableError, and the error
+ * for a refused address
+ */
 export async function whoIs(client: KubeClient, signal: AbortSignal): Promise<SeenCluster> {
   const ask = (path: string, query = {}) =>
     client.request('GET', path, { query, signal, timeoutMs: ASK_MS, retries: 0 });
@@ -57,7 +60,7 @@ export async function whoIs(client: KubeClient, signal: AbortSignal): Promise<Se
   return { identity, version: /^v?(\d{1,4}\.\d{1,4}(\.\d{1,4})?)/.exec(String(gitVersion))?.[1] ?? '' };
 }
 
-/** What is no Node at all must fail here, and not in whoever reckons with it later. Throws what the reckoning throws. */
+/** A malformed Node must fail here, not in later calculations. Throws the error of those calculations. */
 function soundNode(node: Node): Node {
   const kept = slimNode(node);
   nodeAmounts(kept);
@@ -71,17 +74,17 @@ function soundPod(pod: Pod): Pod {
   return kept;
 }
 
-/** What whoever opens a connection is told. */
+/** Callbacks of a connection to an attached cluster. */
 interface AttachedNews {
   /** A node or pod has changed. */
   changed(): void;
   /** The API server stopped answering, or answers again. */
   answers(now: boolean): void;
-  /** Another cluster answers by now. The connection has ended. */
+  /** Another cluster answers at the address. The connection has ended. */
   replaced(): void;
 }
 
-/** An open connection to a cluster that others made: its nodes and pods are watched, and it is watched that it stays the same cluster. */
+/** An open connection to an attached cluster: its nodes and pods are watched, and its identity is checked. */
 export class AttachedConnection implements OpenCluster {
   readonly client: KubeClient;
   readonly server: string;
@@ -95,8 +98,8 @@ export class AttachedConnection implements OpenCluster {
   #failure = '';
 
   /**
-   * @param of `tenant`: namespace of the cluster in the garden; `shared`: others use the client too, so that it stays open when the
-   * connection ends
+   * @param of `tenant`: namespace of the cluster in the garden; `shared`: others use the client too, so it stays open
+   * when the connection ends
    */
   constructor(
     of: { client: KubeClient; seen: SeenCluster; tenant: string; name?: string; shared?: boolean; log: Log },
@@ -117,7 +120,7 @@ export class AttachedConnection implements OpenCluster {
           this.#version = now.version;
           return true;
         }
-        // At once: what is written from now on would be written to another cluster.
+        // // Stopped at once: later writes would reach another cluster.
         void this.stop();
         news.replaced();
         return false;
@@ -136,27 +139,27 @@ export class AttachedConnection implements OpenCluster {
     for (const informer of [this.nodes, this.pods]) informer.onChange(() => news.changed());
   }
 
-  /** False from when the API server was seen not to answer until it answers again. */
+  /** False from when the API server was found not to answer until it answers again. */
   get answers(): boolean {
     return this.#health.answers;
   }
 
-  /** For example 1.36.3; '' where it says none that can be read. */
+  /** For example 1.36.3; '' where it reports none that can be parsed. */
   get version(): string {
     return this.#version;
   }
 
-  /** What it failed with when it was asked last. */
+  /** Error of the last failed check. */
   get failure(): string {
     return this.#failure;
   }
 
-  /** Has the API server asked whether it is still there, and the same. */
+  /** Starts a check whether the API server answers and is the same cluster. */
   doubt(): void {
     this.#health.doubt();
   }
 
-  /** Rejects, also, when the API server answers more than is taken from it; `stop` it then. */
+  /** Also rejects when the API server's answer exceeds the limits; call `stop` then. */
   async start(signal: AbortSignal): Promise<void> {
     for (const informer of [this.nodes, this.pods]) informer.start();
     await Promise.all([this.nodes, this.pods].map((informer) => informer.whenSynced(signal)));
@@ -176,11 +179,11 @@ export class AttachedConnection implements OpenCluster {
 
 const LONGEST_FAILURE = 300;
 
-/** One line for a condition, whatever an API server that somebody chose has answered. */
+/** One line for a condition from any error of an API server that a tenant chose. */
 export function failureText(error: unknown): string {
   if (error instanceof KubeApiError && error.isUnauthorized)
     return 'the API server does not accept the credentials of the kubeconfig';
   const text = error instanceof Error ? error.message : String(error);
-  // Parsers quote what they could not read, and here that may be a key.
+  // // Parsers quote the text they could not read, which may be a key.
   return (text.split('\n')[0] ?? '').slice(0, LONGEST_FAILURE);
 }

@@ -6,19 +6,19 @@ import { hasEnded } from '../kube/pods.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../kube/resources.ts';
 import { atOnce, type Steps } from '../kube/steps.ts';
 
-/** What a cluster has, and whose amounts are too large, or written so that nobody can read them. */
+/** A cluster's resources, and the objects whose amounts are too large or cannot be parsed. */
 export interface CountedResources {
   readonly resource: ClusterResource;
-  /** For people: `Pod default/huge`, `Node a`. */
+  /** For messages: `Pod default/huge`, `Node a`. */
   readonly uncounted: readonly string[];
 }
 
-/** So many pods and nodes are counted without a pause: a millisecond or two. */
+/** Pods and nodes counted between two pauses: a millisecond or two. */
 const PAUSE_AFTER = 500;
 
 const KEYS = ['cpu', 'memory', 'gpu', 'ipPool'] as const;
 
-/** What a pod whose requests cannot be read counts as: where it runs, nothing else fits. */
+/** Amounts of a pod whose requests cannot be parsed: nothing else fits on its node. */
 const ALL_TAKEN: PodAmounts = {
   cpu: Number.MAX_SAFE_INTEGER,
   memory: Number.MAX_SAFE_INTEGER,
@@ -31,17 +31,17 @@ export const clusterResource = (nodes: readonly Node[], pods: readonly Pod[]): C
   countResources(nodes, pods).resource;
 
 /**
- * status.resource of a cluster, pure. Never throws for an amount that others wrote: too large ones saturate, and a node with more requests
- * than it has counts as full.
+ * status.resource of a cluster. Pure. Never throws for amounts that tenants wrote: too large ones saturate, and a node
+ * with more requests than allocatable counts as full.
  *
- * total: what the nodes offer to pods (allocatable; pod addresses of their ranges). available: total less what pods that are
- * not finished request, by the scheduler's own rule. continuous: the most of each that one pod could still get on one node that
- * takes pods, which fragmentation makes smaller than available.
+ * total: allocatable of the nodes (pod addresses of their ranges). available: total minus the requests of unfinished
+ * pods, by the scheduler's rule. continuous: the most of each resource that one pod could get on one schedulable node,
+ * which fragmentation makes smaller than available.
  */
 export const countResources = (nodes: readonly Node[], pods: readonly Pod[]): CountedResources =>
   atOnce(countInSteps(nodes, pods));
 
-/** The same, with pauses. */
+/** Same as countResources, with pauses. */
 export function* countInSteps(nodes: readonly Node[], pods: readonly Pod[]): Steps<CountedResources> {
   let counted = 0;
   const uncounted: string[] = [];
@@ -85,7 +85,7 @@ function amountsOrElse<Else>(read: () => PodAmounts, otherwise: Else): PodAmount
   }
 }
 
-/** Whether a new pod without special tolerations could be placed there. */
+/** Whether a pod without special tolerations can be scheduled on the node. */
 function takesPods(node: Node): boolean {
   return (
     !node.spec.unschedulable &&

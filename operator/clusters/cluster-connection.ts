@@ -20,22 +20,22 @@ import { slimCertificateRequest, slimNode } from './kept-objects.ts';
 import { keptPod } from './kept-pod.ts';
 import type { OpenCluster } from './open-clusters.ts';
 
-/** An API server that has not said by then that it is ready does not answer. */
+/** Longest time an API server may take to report readiness before it counts as not answering. */
 const ASK_MS = 3_000;
 const BY_NODE = 'node';
 
-/** An open connection to one shoot's API server: its nodes, pods and certificate requests are watched, never polled. */
+/** An open connection to a shoot's API server: its nodes, pods and certificate requests are watched, never polled. */
 export class ClusterConnection implements OpenCluster {
   readonly client: KubeClient;
   readonly nodes: Informer<Node>;
   readonly pods: Informer<Pod>;
   readonly csrs: Informer<CertificateSigningRequest>;
   readonly server: string;
-  /** Whose it is, for steps in turns. */
+  /** The tenant's cluster, for steps that take turns. */
   readonly owner: Pick<TenantStep, 'namespace' | 'cluster'>;
-  /** When the operator's certificate should be replaced by a fresh one. */
+  /** When the operator's client certificate should be renewed. */
   readonly renewAt: Date;
-  /** Notices that the API server stops answering. */
+  /** Detects that the API server stops answering. */
   readonly health: ConnectionHealth;
   readonly #stopListeners: (() => void)[] = [];
 
@@ -72,7 +72,7 @@ export class ClusterConnection implements OpenCluster {
     for (const informer of [this.nodes, this.pods, this.csrs]) informer.onChange((event) => onChange(event.object));
   }
 
-  /** Rejects, also, when the API server answers more than is taken from it; `stop` it then. */
+  /** Also rejects when the API server's answer exceeds the limits; call `stop` then. */
   async start(signal: AbortSignal): Promise<void> {
     for (const informer of [this.nodes, this.pods, this.csrs]) informer.start();
     await Promise.all([this.nodes, this.pods, this.csrs].map((informer) => informer.whenSynced(signal)));

@@ -1,26 +1,26 @@
 import { dependencyNotReady } from '../api/errors.ts';
 import { afterLoopTime, type Clock, sleep, systemClock } from '../kube/clock.ts';
 
-/** A server that is only restarted answers again within this loop time, and nobody need hear of it. */
+/** A restarted API server answers again within this time (ms), so the outage is not reported. */
 const DOUBT_MS = 5_000;
-/** Time between two questions while it is not sure yet. */
+/** Interval of checks while the outage is not certain. */
 const SOON_MS = 1_000;
-/** Longest time between two questions once it is sure. */
+/** Longest interval of checks during an outage. */
 const LATER_MS = 15_000;
 
 interface ConnectionHealthOptions {
-  /** Whether the API server answers now; must end by itself, and never reject. */
+  /** Whether the API server answers now; must end by itself and never reject. */
   readonly ask: () => Promise<boolean>;
   /** Called when the server stops answering, and when it answers again. */
   readonly told: (answers: boolean) => void;
   readonly clock?: Clock;
-  /** In [0, 1): clusters that lost their seed together do not ask together. */
+  /** In [0, 1): clusters that lost their seed together do not check at the same moment. */
   readonly random?: () => number;
 }
 
 /**
- * Whether the API server at the other end of a connection answers. Costs nothing while it does: the watches of the connection are pinged anyway,
- * and only when one breaks off is the server asked, until it answers again.
+ * Whether the API server of a connection answers. Free while it does: the connection's watches are pinged anyway, and
+ * the server is checked only after one breaks, until it answers again.
  */
 export class ConnectionHealth {
   readonly #options: ConnectionHealthOptions;
@@ -38,12 +38,12 @@ export class ConnectionHealth {
     return !this.#outage.signal.aborted;
   }
 
-  /** Aborted when the server stops answering; a new one once it answers again. Its reason is an error that can be tried again. */
+  /** Aborted when the server stops answering; replaced once it answers again. Its reason is a retryable error. */
   get broken(): AbortSignal {
     return this.#outage.signal;
   }
 
-  /** To be called whenever something on the connection has failed. */
+  /** To be called after any failure on the connection. */
   doubt(): void {
     if (this.#asking || this.#stop.signal.aborted) return;
     this.#asking = true;

@@ -5,7 +5,7 @@ import { KubeApiError } from '../kube/errors.ts';
 import type { Log } from '../kube/log.ts';
 import { PRIORITYCLASSES } from '../kube/resources.ts';
 
-/** Above the 0 of machines and of other pods, far below what Kubernetes keeps for itself (2000000000). */
+/** Above machines and other pods (0), far below Kubernetes' system classes (2000000000). */
 const PRIORITY = 1_000_000;
 
 const priorityClass = (): KubeObject => ({
@@ -19,9 +19,10 @@ const priorityClass = (): KubeObject => ({
 });
 
 /**
- * Makes the PriorityClass of control planes in a seed. The class of the same name that an administrator has made, with another value,
- * stays as it is.
- * @returns whether the seed has it. A seed whose kubeconfig gives no right to make one hosts control planes without it
+ * Creates the PriorityClass of control planes in a seed. A class of the same name that an administrator created with
+ * another value stays unchanged.
+ * @returns whether the seed has the class. A seed whose kubeconfig lacks the right to create it hosts control planes
+ * without it
  */
 export async function ensureControlPlanePriority(client: KubeClient, log: Log, signal: AbortSignal): Promise<boolean> {
   try {

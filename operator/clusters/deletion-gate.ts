@@ -1,26 +1,26 @@
-/** Something that must let go of a cluster before anything of the cluster is taken apart. */
+/** An object that must release a cluster before the cluster is deleted. */
 export interface Hold {
-  /** The object that holds it, for example "Seed on-aws". */
+  /** The holder, for example "Seed on-aws". */
   readonly by: string;
-  /** What ends the hold, a sentence for people. */
+  /** How to end the hold, a sentence for messages. */
   readonly advice: string;
-  /** From then on it does not hold any more. Absent: it holds until it is gone. */
+  /** The hold ends at this time. Absent: it ends when the holder is gone. */
   readonly until?: Date;
 }
 
-/** What holds a cluster, looked up in caches. */
+/** Holds on a cluster, from caches. */
 export type HoldsOf = (namespace: string, name: string) => readonly Hold[];
 
-/** The same of a cluster that is to sleep since then. */
+/** Holds on a cluster that shall sleep since a given time. */
 export type SleepHoldsOf = (namespace: string, name: string, since: Date) => readonly Hold[];
 
-/** Whoever holds a cluster is asked for here: a new kind of holder is one more source. */
+/** Combines sources of holds; a new kind of holder is one more source. */
 export const holdsFrom =
   (...sources: readonly HoldsOf[]): HoldsOf =>
   (namespace, name) =>
     sources.flatMap((source) => source(namespace, name));
 
-/** What keeps a cluster awake that is to sleep: what needs its nodes for good, and what lets go of them first. */
+/** Holds that keep a cluster awake: permanent users of its nodes, and those that release it before it sleeps. */
 export const sleepHoldsFrom =
   (needs: HoldsOf, letsGo: SleepHoldsOf): SleepHoldsOf =>
   (namespace, name, since) => [...needs(namespace, name), ...letsGo(namespace, name, since)];
@@ -28,24 +28,23 @@ export const sleepHoldsFrom =
 /** Whether the deletion of a cluster may begin. */
 export interface GateVerdict {
   readonly open: boolean;
-  /** Who holds it and what to do about it; empty when the gate is open. */
+  /** The holders and the advice; empty when the gate is open. */
   readonly message: string;
-  /** When to ask again at the latest. */
+  /** Latest time of the next check. */
   readonly until?: Date;
 }
 
-/** Reason of condition Deleting while somebody holds the cluster. */
+/** Reason of condition Deleting while a hold exists. */
 export const HELD = 'Held';
 const NAMED = 3;
 
 /**
- * Judges whether a cluster may be taken apart. Pure. A deletion that has begun is never stopped half way: what holds the cluster only then
- * comes too late.
+ * Judges whether a cluster may be deleted. Pure. A deletion that has begun is never stopped: later holds are ignored.
  */
 export const judgeDeletion = (holds: readonly Hold[], begun: boolean, now: Date): GateVerdict =>
   judgeHolds(begun ? [] : holds, now);
 
-/** Whether nothing holds a cluster any more. Pure. */
+/** Whether no hold on a cluster is left. Pure. */
 export function judgeHolds(holds: readonly Hold[], now: Date): GateVerdict {
   const holding = holds.filter(({ until }) => until === undefined || until > now);
   if (holding.length === 0) return { open: true, message: '' };

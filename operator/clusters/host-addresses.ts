@@ -2,35 +2,35 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { type Clock, systemClock } from '../kube/clock.ts';
 
-/** Looks up the addresses of a name, of both families. Rejects where there are none. */
+/** Resolves a host name to addresses of both families. Rejects where there are none. */
 export type Resolve = (name: string) => Promise<readonly string[]>;
 
 const ANSWER_MS = 5_000;
 const LOOK_AGAIN_MS = 60_000;
-/** Name servers tell a few of many addresses at a time, and what they told before serves on for a while. */
+/** Name servers return a few of many addresses at a time, and earlier ones stay in use for a while. */
 const KEPT_MS = 3600_000;
 const MOST = 64;
 
 const resolveHere: Resolve = async (name) => (await lookup(name, { all: true })).map(({ address }) => address);
 
 /**
- * Addresses of a host: itself, or what its name leads to, looked up each minute. Those that were told within the last hour count, the newest
- * 64 of them; while nobody answers, all of the last answers.
+ * Addresses of a host: the address itself, or those of its name, resolved every minute. Addresses returned within the
+ * last hour count, at most the newest 64; while resolution fails, the last answers are kept.
  */
 export class HostAddresses {
   readonly host: string;
   readonly #changed: () => void;
   readonly #resolve: Resolve;
   readonly #clock: Clock;
-  /** When each was told last, the oldest first. */
+  /** Time each address was last returned, oldest first. */
   readonly #told = new Map<string, number>();
   #problem: string | undefined;
   #cancel: (() => void) | undefined;
   #stopped = false;
 
   /**
-   * @param host as a URL has it
-   * @param changed is called when an address came or went, but for the first look
+   * @param host as in a URL
+   * @param changed called when an address was added or removed, except by the first look-up
    */
   constructor(
     host: string,
@@ -44,7 +44,7 @@ export class HostAddresses {
     if (isIP(host) !== 0) this.#told.set(host, 0);
   }
 
-  /** Resolves after the first look, whatever that found: within five seconds. */
+  /** Resolves after the first look-up, successful or not: within five seconds. */
   async start(): Promise<void> {
     if (isIP(this.host) !== 0) return;
     await this.#look();
@@ -60,7 +60,7 @@ export class HostAddresses {
     return [...this.#told.keys()].sort();
   }
 
-  /** Why no address is known; undefined: one is. */
+  /** Why no address is known; undefined: one is known. */
   get problem(): string | undefined {
     return this.#told.size > 0 ? undefined : this.#problem;
   }
@@ -82,7 +82,7 @@ export class HostAddresses {
     });
   }
 
-  /** Nobody can call a look-up off: what comes too late is not heard. */
+  /** A DNS look-up cannot be cancelled; an answer after the deadline is ignored. */
   #answer(): Promise<readonly string[]> {
     return new Promise((resolve, reject) => {
       const cancel = this.#clock.after(ANSWER_MS, () => reject(new Error(`no answer within ${ANSWER_MS / 1000} s`)));

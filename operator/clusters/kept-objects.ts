@@ -2,14 +2,17 @@ import { GROUP, OTHERS_ANNOTATIONS } from '../api/group.ts';
 import type { BuiltinCondition, CertificateSigningRequest, Node } from '../kube/resources.ts';
 import { LONGEST_REQUEST } from '../pki/request-size.ts';
 
-/** What people say to autoscalers, and clouds of their machines; nobody here reads any other. */
+/** Annotations for autoscalers and of clouds; no other annotations are read. */
 const OF_OTHERS: readonly string[] = [
   OTHERS_ANNOTATIONS.doNotDisrupt,
   OTHERS_ANNOTATIONS.scaleDownDisabled,
   OTHERS_ANNOTATIONS.instanceID,
 ];
 
-/** What of a Node is ever looked at: a tenant may write megabytes into its annotations, and images alone are many KiB. */
+/**
+ * The fields of a Node that are read: a tenant may write megabytes of annotations, and the image list alone takes many
+ * KiB.
+ */
 export function slimNode(node: Node): Node {
   const { name, uid, resourceVersion, creationTimestamp, deletionTimestamp, labels, annotations = {} } = node.metadata;
   const { podCIDR, podCIDRs, providerID, unschedulable, taints } = node.spec ?? {};
@@ -45,8 +48,8 @@ export function slimNode(node: Node): Node {
 }
 
 /**
- * What of a request for a certificate is ever looked at. Of one that was answered only that it was, and of one that is too long to be parsed
- * no text.
+ * The fields of a certificate request that are read. Of an answered request only the fact is kept; the text of a
+ * request too long to parse is dropped.
  */
 export function slimCertificateRequest(csr: CertificateSigningRequest): CertificateSigningRequest {
   const { name, uid, resourceVersion } = csr.metadata;
@@ -76,7 +79,7 @@ export function slimCertificateRequest(csr: CertificateSigningRequest): Certific
   };
 }
 
-/** Without the time of the last heartbeat, which says nothing that the status does not. */
+/** Without the heartbeat time, which adds nothing to the status. */
 const slimCondition = ({ type, status, reason, message, lastTransitionTime }: BuiltinCondition): BuiltinCondition => ({
   type,
   status,

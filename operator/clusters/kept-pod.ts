@@ -1,49 +1,49 @@
 import { INLINE_DISKS } from '../kube/pods.ts';
 import type { Pod } from '../kube/resources.ts';
 
-/** Values that many objects have alike are kept once. They go when nobody holds them any more. */
+/** Equal values are stored once, and collected when nothing refers to them. */
 const known = new Map<string, WeakRef<object>>();
 const gone = new FinalizationRegistry((key: string) => {
   if (!known.get(key)?.deref()) known.delete(key);
 });
 
-/** An equal value that was given before, frozen; else this one. Fields must come in the same order to count as equal. */
+/** The equal value given before, frozen; else this one. Values are equal only with the same order of fields. */
 function shared<T extends object>(value: T): T {
   const key = JSON.stringify(value);
   const before = known.get(key)?.deref();
   if (before) return before as T;
-  // Of the text, not the value itself: what was parsed with it would be held as well.
+  // // Parsed from the text: the value itself would keep alive all it was parsed with.
   const kept = Object.freeze(JSON.parse(key) as T);
   known.set(key, new WeakRef(kept));
   gone.register(kept, key);
   return kept;
 }
 
-/** Names of namespaces and nodes, of which a cluster has few and its pods many copies. */
+/** Names of namespaces and nodes: few per cluster, with many copies in pods. */
 const texts = new Map<string, string>();
 const MOST_TEXTS = 50_000;
 
-/** An equal text that was given before, else this one. */
+/** The equal text given before, else this one. */
 function sharedText(text: string): string {
   const before = texts.get(text);
   if (before !== undefined) return before;
-  // A tenant may make names without end.
+  // // A tenant may create an unlimited number of names.
   if (texts.size >= MOST_TEXTS) texts.clear();
   texts.set(text, text);
   return text;
 }
 
 const MIRROR = 'kubernetes.io/config.mirror';
-/** Annotations that decide what is done about a pod: who made it, and whether it may be evicted (Karpenter, Cluster Autoscaler). */
+/** Annotations that decide about a pod's eviction: its creator, and Karpenter's and Cluster Autoscaler's settings. */
 const KEPT_ANNOTATIONS = [
   MIRROR,
   'karpenter.sh/do-not-disrupt',
   'cluster-autoscaler.kubernetes.io/safe-to-evict',
   'cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes',
 ];
-/** Conditions that are read: whether it serves, and why nobody could place it. */
+/** Conditions that are read: readiness, and why the pod is not scheduled. */
 const KEPT_CONDITIONS = ['Ready', 'PodScheduled', 'PodResizePending'];
-/** Fields of a spec that kube-scheduler or the kubelet's admission looks at. */
+/** Fields of a pod spec that kube-scheduler or kubelet admission reads. */
 const SCHEDULING = [
   'hostNetwork',
   'hostUsers',
@@ -62,14 +62,14 @@ const SCHEDULING = [
 ] as const;
 
 /**
- * What is kept of a pod of a cluster: what a scheduler looks at, and what drains and status need. Pods of one template share their
- * parts, or a cluster of 300,000 pods would not fit into the operator.
+ * The fields of a pod that scheduling, drains and status read. Pods of one template share values: otherwise a cluster
+ * of 300,000 pods would not fit into memory.
  */
 export function keptPod(pod: Pod): Pod {
   const { name, namespace, uid, resourceVersion, labels, annotations, ownerReferences, deletionTimestamp } =
     pod.metadata;
   const marks = picked(annotations, KEPT_ANNOTATIONS) as Record<string, string> | undefined;
-  // How long it has waited matters while it waits.
+  // // The creation time is read only while the pod is pending.
   const created = pod.spec.nodeName ? undefined : pod.metadata.creationTimestamp;
   return {
     apiVersion: 'v1',
@@ -99,7 +99,7 @@ function keptSpec(spec: Pod['spec'], owners: Pod['metadata']['ownerReferences'])
   const affinity = owners?.some(({ kind }) => kind === 'DaemonSet') ? ofDaemon(spec.affinity) : spec.affinity;
   const volumes = (spec.volumes as Volume[] | undefined)?.map(keptVolume).filter((volume) => volume !== undefined);
   return {
-    // Part by part: a whole that nobody holds would be forgotten, and with it that its parts are shared.
+    // // Shared part by part: a whole that nothing refers to would be collected, and its sharing with it.
     ...picked(spec, SCHEDULING),
     ...(affinity && { affinity: shared(affinity) }),
     containers: shared(spec.containers.map(keptContainer)),
@@ -116,13 +116,13 @@ type Volume = { name: string; persistentVolumeClaim?: { claimName: string }; eph
 function keptVolume(volume: Volume): Volume | undefined {
   const { name, persistentVolumeClaim: claim } = volume;
   if (claim) return { name, persistentVolumeClaim: { claimName: claim.claimName } };
-  // Its claim is named after pod and volume; what it asks for is in the claim.
+  // // The claim is named after pod and volume; its requests are in the claim.
   if (volume.ephemeral) return { name, ephemeral: {} };
   const disk = INLINE_DISKS.find((source) => volume[source]);
   return disk && { name, [disk]: {} };
 }
 
-/** A daemon's pod is bound to its node by a term that names it, which no two share, and it goes nowhere else. */
+/** A DaemonSet pod is bound to its node by a unique affinity term, which is dropped: the pod cannot move. */
 const ofDaemon = (affinity: Record<string, unknown> | undefined): object | undefined => {
   const { nodeAffinity: _, ...rest } = affinity ?? {};
   return Object.keys(rest).length > 0 ? rest : undefined;
@@ -152,7 +152,7 @@ interface Resized {
 }
 
 /**
- * What a pod holds while it is resized, which is more than its spec says. Of all others nothing is kept: they hold what they asked for.
+ * Resources held during an in-place resize, which exceed the spec. Dropped for other pods: they hold their requests.
  */
 function keptResize({ spec, status }: Pod): object {
   const asked = new Map([...spec.containers, ...(spec.initContainers ?? [])].map((one) => [one.name, one.resources]));
@@ -183,7 +183,7 @@ function keptResize({ spec, status }: Pod): object {
 const inOrder = (quantities: object | undefined): [string, unknown][] =>
   Object.entries(quantities ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
 
-/** Times are kept of those alone that nobody could place: in all others they would keep pods from sharing. */
+/** Times are kept of unschedulable pods alone: otherwise pods could not share conditions. */
 const keptConditions = (status: Pod['status']): NonNullable<NonNullable<Pod['status']>['conditions']> =>
   (status?.conditions ?? [])
     .filter(({ type }) => KEPT_CONDITIONS.includes(type))
@@ -195,7 +195,7 @@ const keptConditions = (status: Pod['status']): NonNullable<NonNullable<Pod['sta
       ...(type === 'PodScheduled' && lastTransitionTime && { lastTransitionTime }),
     }));
 
-/** Those of the fields that it has, shared; undefined: none. */
+/** The given fields as shared values; undefined: none is set. */
 function picked<T extends object>(from: T | undefined, keys: readonly (keyof T & string)[]): Partial<T> | undefined {
   const found = keys.flatMap((key) => {
     const value = from?.[key];

@@ -12,12 +12,12 @@ import { requestToken } from './service-account-token.ts';
 
 const NAMESPACE = 'kube-system';
 const ACCOUNT = 'coppice-admin';
-/** A day outlasts a night's outage of the operator. Clouds may grant less: what counts is what they answer. */
+/** A day outlasts an outage of the operator overnight. Clouds may grant less; their answer counts. */
 const TOKEN_SECONDS = 24 * 3600;
-/** Nothing of ours renews by the connection itself. */
+/** Nothing is renewed through this connection. */
 const NEVER = new Date(8.64e15);
 
-/** Our identity in a managed cluster: may do everything, as the kubeconfig that we hand out must. */
+/** Coppice's ServiceAccount in a managed cluster: cluster-admin, as the kubeconfig handed out requires. */
 const ACCESS: readonly KubeObject[] = [
   { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: ACCOUNT, namespace: NAMESPACE } },
   {
@@ -29,22 +29,24 @@ const ACCESS: readonly KubeObject[] = [
   },
 ];
 
-/** An open connection to the API server of a managed cluster: nodes and pods are watched, never polled. */
+/** An open connection to a managed cluster's API server: nodes and pods are watched, never polled. */
 export interface KubeconfigConnection {
   readonly nodes: readonly Node[];
   readonly pods: readonly Pod[];
-  /** False from when the API server was seen not to answer until it answers again. */
+  /** False from when the API server was found not to answer until it answers again. */
   readonly answers: boolean;
-  /** Whether the API server answers somebody who may do everything. */
+  /** Whether the API server answers a client with cluster-admin rights. */
   ready(signal: AbortSignal): Promise<boolean>;
-  /** A kubeconfig of a ServiceAccount of ours in the cluster; undefined where the cloud's identity may not make one. */
+  /**
+   * A kubeconfig of Coppice's ServiceAccount in the cluster; undefined where the cloud's identity may not create one.
+   */
   ownKubeconfig(signal: AbortSignal): Promise<CloudKubeconfig | undefined>;
-  /** Who we are, from the next request that asks. */
+  /** Replaces the credentials, from the next request on. */
   use(kubeconfig: string): void;
   close(): Promise<void>;
 }
 
-/** What whoever opens a connection is told. */
+/** Callbacks of a connection to a managed cluster. */
 export interface ConnectionListener {
   /** A node or pod has changed. */
   changed(): void;
@@ -53,7 +55,7 @@ export interface ConnectionListener {
 }
 
 /**
- * Opens a connection to the API server that a kubeconfig leads to.
+ * Opens a connection to the API server of a kubeconfig.
  * @param of `tenant`: namespace of the cluster in the garden; `opened` is called once
  */
 export async function connectCluster(
@@ -69,7 +71,7 @@ export async function connectCluster(
     ca,
     serverName,
     limits: TENANT_LIMITS,
-    // Asked again after each 401: a watch outlives the token that it was begun with.
+    // // Read again after each 401: a watch outlives the token it began with.
     credentials: async () => ({ token: current.token, cert: current.cert, key: current.key }),
   });
   const connection = new ClusterConnection(
@@ -81,7 +83,7 @@ export async function connectCluster(
     (answers) => news.answers(answers),
   );
   try {
-    // The caches try for ever: whether we may list at all is found out first, and said.
+    // // Informers retry for ever, so the right to list is checked first and reported.
     await listOne(client, signal);
     await connection.start(signal);
   } catch (error) {
@@ -128,7 +130,7 @@ async function ownKubeconfig(
   });
   return {
     kubeconfig: kubeconfig({ ...where, token: granted.token, name: 'cluster', user: ACCOUNT }),
-    // The server may grant less than was asked for.
+    // // The API server may grant a shorter life than requested.
     expiresAt: granted.expiresAt,
   };
 }

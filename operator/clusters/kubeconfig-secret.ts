@@ -4,7 +4,7 @@ import { KUBECONFIG_KEY, kubeconfigSecretName } from '../api/names.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { SECRETS, type Secret } from '../kube/resources.ts';
 
-/** Whose API server a kubeconfig leads to. */
+/** The object whose API server a kubeconfig leads to. */
 interface KubeconfigOwner {
   readonly kind: 'Shoot' | 'WorkerCluster';
   readonly name: string;
@@ -22,7 +22,7 @@ export const kubeconfigOwner = (
   { metadata: { name, namespace = '', uid = '' } }: { metadata: { name: string; namespace?: string; uid?: string } },
 ): KubeconfigOwner => ({ kind, name, namespace, uid });
 
-/** The Secret in which people find the kubeconfig. */
+/** The Secret with the kubeconfig for people. */
 export const kubeconfigSecret = (
   { kind, name, namespace, uid }: KubeconfigOwner,
   kubeconfig: string,
@@ -41,11 +41,14 @@ export const kubeconfigSecret = (
   data: { [KUBECONFIG_KEY]: Buffer.from(kubeconfig).toString('base64') },
 });
 
-/** Whether we made the Secret for this owner: its name alone anybody may have chosen. */
+/** Whether Coppice created the Secret for this owner; the name alone proves nothing, since anybody may choose it. */
 const isKubeconfigOf = ({ metadata, type }: Secret, { uid }: Pick<KubeconfigOwner, 'uid'>): boolean =>
   type === TYPE && uid !== '' && (metadata.ownerReferences?.some((owner) => owner.uid === uid) ?? false);
 
-/** Of an earlier cluster of the name: the garbage collector takes it away, unless it is written over before. */
+/**
+ * A kubeconfig of an earlier cluster of the same name: the garbage collector deletes it, unless it is overwritten
+ * before.
+ */
 const isEarlier = ({ metadata, type }: Secret, { name }: KubeconfigOwner): boolean =>
   type === TYPE &&
   metadata.labels?.[LABELS.managedBy] === 'coppice' &&
@@ -55,8 +58,8 @@ const isEarlier = ({ metadata, type }: Secret, { name }: KubeconfigOwner): boole
     false);
 
 /**
- * Throws when a Secret stands where the kubeconfig is to be written that is somebody else's.
- * @param known the Secret as a cache has it; absent: the server is asked, since caches have only what is labelled
+ * Throws when another Secret has the kubeconfig's name.
+ * @param known the cached Secret; absent: the API server is asked, since caches hold labelled Secrets only
  */
 export async function kubeconfigMayBeWritten(
   garden: Pick<KubeClient, 'getOrUndefined'>,
@@ -74,9 +77,9 @@ export async function kubeconfigMayBeWritten(
 }
 
 /**
- * Takes the kubeconfig away that people got. Somebody else's Secret of the name stays, also one that has come since.
- * @param known the Secret as a cache has it; absent: the server is asked
- * @returns UID of what was deleted
+ * Deletes the kubeconfig handed out to people. A foreign Secret of the same name stays, also one created meanwhile.
+ * @param known the cached Secret; absent: the API server is asked
+ * @returns UID of the deleted Secret
  */
 export async function removeKubeconfigSecret(
   garden: Pick<KubeClient, 'getOrUndefined' | 'delete'>,

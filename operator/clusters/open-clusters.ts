@@ -2,21 +2,24 @@ import type { KubeClient } from '../kube/client.ts';
 import type { Node, Pod } from '../kube/resources.ts';
 import type { ChangeEvent } from '../kube/store.ts';
 
-/** Objects of a cluster that are followed. */
+/** A watched collection of a cluster's objects. */
 interface Watched<T> {
   list(): T[];
-  /** Calls the handler for each object that is there, and after each change; returns how to end that. Absent: no news come. */
+  /**
+   * Calls the handler for each existing object and after each change; returns a function that ends it. Absent: changes
+   * are not reported.
+   */
   onChange?(handler: (event: ChangeEvent<T>) => void): () => void;
 }
 
-/** A cluster that is open: requests to it, and what is watched in it. */
+/** An open cluster: its client and its watched objects. */
 export interface OpenCluster {
   readonly client: KubeClient;
-  /** URL of its API server, as the operator reaches it. */
+  /** URL of the API server as the operator reaches it. */
   readonly server: string;
-  /** UID of its namespace kube-system, where whoever opened it has seen to it. */
+  /** UID of the namespace kube-system, where the opener verified it. */
   readonly identity?: string;
-  /** False from when its API server was seen not to answer until it answers again. */
+  /** False from when the API server was found not to answer until it answers again. */
   readonly answers: boolean;
   readonly nodes: Watched<Node>;
   readonly pods: Watched<Pod>;
@@ -24,12 +27,12 @@ export interface OpenCluster {
   onStop(listener: () => void): void;
 }
 
-/** The clusters that are open now, by `namespace/name` of their Shoot or WorkerCluster, whoever opened them. */
+/** The open clusters, by `namespace/name` of their Shoot or WorkerCluster. */
 export class OpenClusters {
   readonly #open = new Map<string, OpenCluster>();
   readonly #listeners = new Set<(key: string) => void>();
 
-  /** Until it stops, or another connection to the same cluster takes its place. */
+  /** Registers a connection until it stops or another one to the same cluster replaces it. */
   add(key: string, cluster: OpenCluster): void {
     this.#open.set(key, cluster);
     cluster.onStop(() => {
@@ -40,7 +43,7 @@ export class OpenClusters {
     this.#tell(key);
   }
 
-  /** undefined: nobody has a connection to it now. */
+  /** undefined: no connection is open. */
   get(key: string): OpenCluster | undefined {
     return this.#open.get(key);
   }
@@ -49,7 +52,7 @@ export class OpenClusters {
     return [...this.#open.keys()];
   }
 
-  /** The listener hears each time that a cluster is opened or closed. */
+  /** Calls the listener whenever a cluster is opened or closed. */
   onChange(listener: (key: string) => void): void {
     this.#listeners.add(listener);
   }

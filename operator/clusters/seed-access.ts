@@ -29,7 +29,7 @@ import { ensureControlPlanePriority } from './control-plane-priority.ts';
 import type { Resolve } from './host-addresses.ts';
 import { SeedAddresses } from './seed-addresses.ts';
 
-/** The shoot (`namespace/name` in the garden) that an object in a seed belongs to, by its labels. */
+/** The shoot (`namespace/name` in the garden) that an object in a seed belongs to, by labels. */
 function shootOf(object: KubeObject): string | undefined {
   const labels = object.metadata.labels;
   const name = labels?.[LABELS.shoot];
@@ -41,13 +41,13 @@ const namesAddresses = ({ spec }: NetworkPolicy): boolean =>
   spec.egress?.some(({ to }) => to?.some(({ ipBlock }) => ipBlock?.except !== undefined)) ?? false;
 
 const BY_SHOOT = 'shoot';
-/** A seed that has not shown what it holds by then counts as unreachable, and is tried again. */
+/** A seed whose caches are not synced after this time counts as unreachable and is retried. */
 const SYNC_TIMEOUT_MS = 60_000;
 
-/** One seed as the controllers see it: a client, caches of what belongs to shoots there, and writes that skip no-ops. */
+/** A seed's client, caches of objects that belong to shoots, and writes that skip no-ops. */
 export class SeedAccess {
   readonly name: string;
-  /** UID of its namespace kube-system: which cluster it is, whatever its address. */
+  /** UID of the namespace kube-system: identifies the cluster, whatever its address. */
   readonly identity: string;
   readonly client: KubeClient;
   readonly applier: Applier;
@@ -60,11 +60,14 @@ export class SeedAccess {
   readonly namespaces: Informer<KubeObject>;
   readonly networkPolicies: Informer<NetworkPolicy>;
   readonly addresses: SeedAddresses;
-  /** The way to pods of a seed that is another cluster. */
+  /** Dials pods of a seed in another cluster. */
   readonly dialPod: PodDialer | undefined;
-  /** Another cluster than the garden's: it, and what it exposes, may be reached by a proxy alone. */
+  /**
+   * Whether the seed is another cluster than the garden: it and its exposed Services may be reachable through a proxy
+   * only.
+   */
   readonly isElsewhere: boolean;
-  /** Whether it has the PriorityClass of control planes. */
+  /** Whether the seed has the PriorityClass of control planes. */
   hasControlPlanePriority: boolean;
   readonly #log: Log;
   readonly #byKind: ReadonlyMap<string, Informer<any>>;
@@ -99,14 +102,14 @@ export class SeedAccess {
     this.isElsewhere = isElsewhere;
     this.hasControlPlanePriority = hasControlPlanePriority;
     this.#log = log;
-    // Only what belongs to a shoot: a seed may run much else.
+    // // Only objects that belong to a shoot: a seed may run other workloads.
     const options = {
       labelSelector: LABELS.shoot,
       indexes: { [BY_SHOOT]: (o: KubeObject) => [shootOf(o) ?? ''] },
       log,
     };
     const failed = (error: unknown) => {
-      // A watch whose resource version is too old is no outage.
+      // // An expired resource version of a watch is no outage.
       if (isTransient(error)) this.#awayAt = new Date();
     };
     this.pods = new Informer<Pod>(client, PODS, { ...options, failed });
@@ -128,7 +131,7 @@ export class SeedAccess {
       ['NetworkPolicy', this.networkPolicies],
     ]);
     const addressesChanged = () => {
-      // Shoots whose policies name addresses: others have nothing to change.
+      // // Only shoots whose policies name addresses are affected.
       for (const policy of this.networkPolicies.list())
         if (namesAddresses(policy)) onChange(shootOf(policy) ?? '', policy);
     };
@@ -142,19 +145,19 @@ export class SeedAccess {
     }
   }
 
-  /** Resolves when all caches hold what the seed had when they were started. */
+  /** Resolves when all caches are synced. */
   async start(signal: AbortSignal): Promise<void> {
     const caches = [...this.#byKind.values()];
     for (const cache of caches) cache.start();
     await Promise.all([this.addresses.start(signal), ...caches.map((cache) => cache.whenSynced(signal))]);
   }
 
-  /** When its API server was last known not to answer. Absent: not since it was opened. */
+  /** When its API server last failed to answer. Absent: never since it was opened. */
   get awayAt(): Date | undefined {
     return this.#awayAt;
   }
 
-  /** Makes the PriorityClass of control planes again where somebody has deleted it: no pod that names it could start. */
+  /** Recreates the PriorityClass of control planes after a deletion: no pod that names it could be created. */
   async keepControlPlanePriority(signal: AbortSignal): Promise<void> {
     this.hasControlPlanePriority = await ensureControlPlanePriority(this.client, this.#log, signal);
   }
@@ -167,7 +170,7 @@ export class SeedAccess {
     return this.deployments.byIndex(BY_SHOOT, shootKey);
   }
 
-  /** Shoots that something here belongs to, whether or not the garden still knows them. */
+  /** Namespaces of a shoot in this seed, whether or not the garden still has the shoot. */
   namespacesOf(shootKey: string): KubeObject[] {
     return this.namespaces.byIndex(BY_SHOOT, shootKey);
   }
@@ -177,15 +180,15 @@ export class SeedAccess {
   }
 }
 
-/** UID of the namespace kube-system of a cluster, which lives as long as it does. Throws what the API server says against it. */
+/** UID of a cluster's namespace kube-system, which lives as long as the cluster. Throws the API server's error. */
 export async function identityOf(client: KubeClient, signal: AbortSignal): Promise<string> {
   const { metadata } = await client.get(NAMESPACES, 'kube-system', undefined, { signal });
   return metadata.uid ?? '';
 }
 
 /**
- * Throws where a cluster is not the one that the Seed was first seen to be: by a kubeconfig that was exchanged, control planes would be
- * made a second time there, and taken for gone here.
+ * Throws when the cluster is not the one the Seed was first opened to: with an exchanged kubeconfig, control planes
+ * would be created a second time there and counted as gone here.
  */
 export function refuseOther({ metadata, status }: Seed, identity: string): void {
   const pinned = status?.clusterIdentity;
@@ -196,13 +199,13 @@ export function refuseOther({ metadata, status }: Seed, identity: string): void 
   );
 }
 
-/** A seed that is being opened, for as many as wait for it. */
+/** A seed that is being opened, shared by all waiting callers. */
 interface Opening {
   readonly access: Promise<SeedAccess>;
   readonly abort: AbortController;
 }
 
-/** The seeds that are reachable, made from Seed objects; a Seed without kubeconfigRef is the garden itself. */
+/** The open seeds, from Seed objects; a Seed without kubeconfigRef is the garden itself. */
 export class SeedRegistry {
   readonly #seeds = new Map<string, { access: SeedAccess; credentials: string }>();
   readonly #opening = new Map<string, Opening>();
@@ -211,21 +214,21 @@ export class SeedRegistry {
   readonly #log: Log;
   readonly #listeners = new Set<(shootKey: string, object: KubeObject) => void>();
 
-  /** @param dialInGarden the way to pods of a garden that is its own seed, where its Services cannot be reached */
+  /** @param dialInGarden dials pods when the garden is its own seed and its Services are unreachable */
   constructor(garden: KubeClient, log: Log, dialInGarden?: PodDialer) {
     this.#garden = garden;
     this.#dialInGarden = dialInGarden;
     this.#log = log;
   }
 
-  /** The listener hears of every change of what belongs to a shoot, in any seed. */
+  /** Calls the listener for each change of an object that belongs to a shoot, in any seed. */
   onChange(listener: (shootKey: string, object: KubeObject) => void): void {
     this.#listeners.add(listener);
   }
 
   /**
-   * The access to the seed, made if needed, and made anew when its credentials changed. Rejects when it cannot be reached, and when it is
-   * another cluster than the Seed was before.
+   * The access to the seed, opened if needed and reopened after a change of its credentials. Rejects when the seed is
+   * unreachable, or is another cluster than before.
    */
   async open(seed: Seed, signal: AbortSignal): Promise<SeedAccess> {
     const name = seed.metadata.name;
@@ -239,7 +242,10 @@ export class SeedRegistry {
     return access;
   }
 
-  /** Many shoots ask at once after a start: the seed is opened for all of them, also when the first one has been changed meanwhile. */
+  /**
+   * Many shoots ask at once after a start: the seed is opened once for all, also when the first shoot changed
+   * meanwhile.
+   */
   #begin(seed: Seed, credentials: string): Opening {
     const { name } = seed.metadata;
     const abort = new AbortController();
@@ -265,7 +271,7 @@ export class SeedRegistry {
     let access: SeedAccess | undefined;
     try {
       const identity = await identityOf(client, signal);
-      // Before anything of it is looked at: what is missing in another cluster has not gone.
+      // // Checked before anything is read: objects missing from another cluster are not gone.
       refuseOther(seed, identity);
       const hasControlPlanePriority = await ensureControlPlanePriority(client, this.#log, signal);
       access = new SeedAccess(

@@ -9,10 +9,10 @@ interface EndpointSlice extends KubeObject {
   endpoints?: { addresses: string[] }[];
 }
 
-/** Where a seed's own API servers are, as Kubernetes tells its pods. */
+/** Label of the EndpointSlices with a seed's own API servers. */
 const OF_API_SERVERS = { namespace: 'default', labelSelector: 'kubernetes.io/service-name=kubernetes' };
 
-/** Nodes are many, and change each minute: nothing but their addresses is kept. */
+/** Nodes are many and change every minute: only their addresses are cached. */
 const slimNode = ({ apiVersion, kind, metadata: { name, uid, resourceVersion }, status }: Node): Node =>
   ({
     apiVersion,
@@ -24,17 +24,17 @@ const slimNode = ({ apiVersion, kind, metadata: { name, uid, resourceVersion }, 
 const addressesOf = (node: Node): string[] => (node.status?.addresses ?? []).map(({ address }) => address);
 const endpointsOf = (slice: EndpointSlice): string[] => (slice.endpoints ?? []).flatMap(({ addresses }) => addresses);
 
-/** Addresses of a seed's nodes and API servers, as its API server tells them, and of the host in its kubeconfig. */
+/** Addresses of a seed's nodes and API servers, from its API server, and of the host in its kubeconfig. */
 export class SeedAddresses {
-  /** In the kubeconfig: an address or a name. */
+  /** Host in the kubeconfig: an address or a name. */
   readonly #server: HostAddresses;
   readonly #nodes: Informer<Node>;
   readonly #apiServers: Informer<EndpointSlice>;
   readonly #informers: readonly Informer<any>[];
 
   /**
-   * @param changed is called when an address came or went
-   * @param resolve stands in for name servers in tests
+   * @param changed called when an address was added or removed
+   * @param resolve replaces DNS in tests
    */
   constructor(client: KubeClient, log: Log, changed: () => void, resolve?: Resolve) {
     this.#server = new HostAddresses(hostOf(new URL(client.server)), changed, resolve && { resolve });
@@ -50,7 +50,7 @@ export class SeedAddresses {
     this.#apiServers.onChange(tell(endpointsOf));
   }
 
-  /** Resolves when all is known that can be found out now. */
+  /** Resolves when the caches are synced and the first look-up is done. */
   async start(signal: AbortSignal): Promise<void> {
     for (const informer of this.#informers) informer.start();
     await Promise.all([this.#server.start(), ...this.#informers.map((informer) => informer.whenSynced(signal))]);
@@ -61,17 +61,17 @@ export class SeedAddresses {
     await Promise.all(this.#informers.map((informer) => informer.stop()));
   }
 
-  /** Of all nodes: also their names, which whoever makes ranges of them leaves out. */
+  /** Addresses of all nodes, names included; callers that build ranges drop the names. */
   nodes(): string[] {
     return this.#nodes.list().flatMap(addressesOf);
   }
 
-  /** Of all API servers, and where the kubeconfig leads. */
+  /** Addresses of all API servers and of the kubeconfig's host. */
   apiServers(): string[] {
     return [...this.#server.list(), ...this.#apiServers.list().flatMap(endpointsOf)];
   }
 
-  /** A host in the kubeconfig of which no address is known, and why. */
+  /** The kubeconfig's host whose address is unknown, with the reason. */
   get unknownHost(): { readonly host: string; readonly why: string } | undefined {
     const { host, problem } = this.#server;
     return problem === undefined ? undefined : { host, why: problem };

@@ -5,7 +5,10 @@ interface TokenRequest {
   status: { token: string; expirationTimestamp: string };
 }
 
-/** A token of a ServiceAccount, and when it ends (RFC 3339): the server may grant less than was asked for. Throws as KubeClient does. */
+/**
+ * A token of a ServiceAccount and its expiry (RFC 3339): the API server may grant a shorter life than requested. Throws
+ * as KubeClient does.
+ */
 export async function requestToken(
   client: Pick<KubeClient, 'request'>,
   account: { readonly namespace: string; readonly name: string },

@@ -5,25 +5,25 @@ import type { HourlyPrice } from './price.ts';
 
 const SECONDS_PER_HOUR = 3600n;
 
-/** What has accrued, in 1/3600 of a millionth: a rate of micros an hour times whole seconds, so no division loses anything. */
+/** Accrued cost in 1/3600 of a micro: hourly micros times whole seconds, so no division loses anything. */
 function accruedParts(cost: ClusterCost, now: Date): bigint {
   const before = parseMoney(cost.accrued ?? '0') * SECONDS_PER_HOUR + BigInt(cost.remainder ?? 0);
   if (cost.asOf === undefined || cost.hourly === undefined) return before;
   const seconds = Math.floor(now.getTime() / 1000) - Date.parse(cost.asOf) / 1000;
-  // A clock that was set back takes nothing away that was said before.
+  // // A clock set back never lowers a reported sum.
   return before + parseMoney(cost.hourly) * BigInt(Math.max(0, seconds));
 }
 
-/** What the cluster has cost until now: what readers show of a status that was written long ago. */
+/** The cluster's cost until now: shown in place of an old status. */
 export const accruedUntil = (cost: ClusterCost, now: Date): Micros => accruedParts(cost, now) / SECONDS_PER_HOUR;
 
 /**
- * The cost from now on: what went before is added up exactly at the rate that held, and the new rate begins. While rate and
- * currency stay the same, so do the figures: nothing needs to be written. Times count in whole seconds.
- * @param before what status says; absent: the cluster has cost nothing yet. In another currency it cannot be added: the sum starts anew
+ * The cost from now on: the past is summed exactly at the previous rate, and the new rate begins. While rate and
+ * currency are unchanged, so are the figures, and nothing needs to be written. Times count in whole seconds.
+ * @param before the status; absent: no cost yet. In another currency it cannot be summed, and the sum starts at zero
  */
 export function accrue(before: ClusterCost | undefined, now: Date, price: HourlyPrice): ClusterCost | undefined {
-  // A profile that has lost its prices takes nothing back either.
+  // // A profile that lost its prices does not lower the sum either.
   const currency = price.currency ?? before?.currency;
   const unpriced = price.unpriced.length > 0 ? { unpriced: [...price.unpriced].slice(0, 64) } : {};
   if (currency === undefined) return price.unpriced.length > 0 ? unpriced : undefined;
@@ -42,7 +42,7 @@ export function accrue(before: ClusterCost | undefined, now: Date, price: Hourly
     accrued: formatMoney(parts / SECONDS_PER_HOUR),
     ...(remainder > 0 && { remainder }),
     currency,
-    // A clock that was set back must not make the next sum count the same seconds twice.
+    // // A clock set back must not count the same seconds twice.
     asOf: known?.asOf !== undefined && Date.parse(known.asOf) > Date.parse(asOf) ? known.asOf : asOf,
     ...unpriced,
   };

@@ -4,38 +4,38 @@ import type { ErrorCode } from '../api/errors.ts';
 import { isForProject, METRICS, type Metric, type Quota } from '../api/quota.ts';
 import { type Amounts, formatAmount, growth, NOTHING, parseAmount, plus, type Usage, usageOf } from './usage.ts';
 
-/** A cluster that quotas of its namespace are shared with. */
+/** A cluster that shares quotas with the others of its namespace. */
 export interface Claimant {
-  /** `namespace/name`: decides between clusters that were made in the same second. */
+  /** `namespace/name`: breaks ties between clusters created in the same second. */
   readonly key: string;
   /** RFC 3339. */
   readonly createdAt: string;
   readonly profile: CloudProfile | undefined;
-  /** What it was granted and has not given back. */
+  /** Size that it was granted and has not given back. */
   readonly held: ClusterSize | undefined;
-  /** What it asks for; absent: no more than it holds. */
+  /** Size that it requests; absent: no more than it holds. */
   readonly asked: ClusterSize | undefined;
 }
 
-/** Why a quota does not let a cluster be as large as it asks. */
+/** Why a quota refuses a cluster's requested size. */
 export interface Refusal {
   /** Name of the quota. */
   readonly quota: string;
   readonly code: ErrorCode;
-  /** What is allowed, used, asked and left, and what to do. */
+  /** Hard limit, used, requested and remaining amounts, with advice. */
   readonly message: string;
-  /** Which of its limits stand against it. */
+  /** The limits that are exceeded. */
   readonly metrics: readonly Metric[];
 }
 
-/** The limits of a quota that are acted on. */
+/** The enforced limits of a quota. */
 export const limitsOf = (quota: Quota): Limit[] =>
   METRICS.flatMap((metric) => {
     const limit = quota.spec.metrics[metric];
     return limit === undefined ? [] : [{ metric, limit: parseAmount(metric, limit) }];
   });
 
-/** What all of them hold together, money in the currency of a quota. `unknown`: what is not in it, and whose it is. */
+/** Usage of all claimants together, money in the quota's currency. `unknown`: amounts left out, with their cluster. */
 export function usageTogether(claimants: readonly Claimant[], currency: string): Pick<Usage, 'amounts' | 'unknown'> {
   let { amounts } = NOTHING;
   const unknown: string[] = [];
@@ -54,10 +54,10 @@ const byAge = (a: Claimant, b: Claimant): number =>
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /**
- * Why the cluster may not be as large as it asks; empty: it may, and holds it from this moment on. Only growth is judged: a
- * cluster above a lowered quota stays as it is, and may shrink. What clusters hold counts, whether or not it is there yet,
- * and before it what is about to be granted to older clusters that wait and fit: so the order in which clusters are
- * looked at does not matter, and a large one that does not fit keeps nobody waiting behind it.
+ * Refusals of a cluster's requested size; empty: it is granted and held from now on. Pure. Only growth is judged: a
+ * cluster above a lowered quota stays and may shrink. Held sizes count, whether or not their machines exist, then the
+ * requests of older waiting clusters that fit. So the result does not depend on the order of evaluation, and a large
+ * cluster that does not fit blocks no smaller one.
  * @param others all other clusters of the namespace
  * @param quotas all quotas of the namespace
  */
@@ -71,7 +71,7 @@ export function admit(claimant: Claimant, others: readonly Claimant[], quotas: r
   return accounts.flatMap((account) => refusals(account, changeOf(claimant, account)));
 }
 
-/** Those of a namespace who ask and fit, in the order in which they are served. */
+/** The waiting clusters of a namespace that fit, in order of service. */
 export const nextInLine = (claimants: readonly Claimant[], quotas: readonly Quota[]): Claimant[] =>
   serve(claimants, accountsOf(claimants, quotas));
 
@@ -81,7 +81,7 @@ const accountsOf = (claimants: readonly Claimant[], quotas: readonly Quota[]): A
     return { quota, limits: limitsOf(quota), used: amounts, promised: NOTHING.amounts };
   });
 
-/** Promises each who asks and fits what it asks, the oldest first. */
+/** Reserves each fitting request, the oldest first. */
 function serve(claimants: readonly Claimant[], accounts: readonly Account[]): Claimant[] {
   const inTurn = claimants.filter(({ asked }) => asked).sort(byAge);
   return inTurn.filter((claimant) => {
@@ -103,15 +103,15 @@ interface Account {
   readonly quota: Quota;
   readonly limits: readonly Limit[];
   readonly used: Amounts;
-  /** To older clusters that wait and fit. */
+  /** Reserved for older waiting clusters that fit. */
   promised: Amounts;
 }
 
-/** What a cluster's wish means for one quota. */
+/** Effect of a cluster's request on one quota. */
 interface Change {
   readonly more: Amounts;
   readonly exceeded: readonly Limit[];
-  /** What has no price could cost anything: no limit of money lets it grow. */
+  /** Resources without a price could cost any amount: no limit of money admits their growth. */
   readonly unpriced: { readonly metric: Metric; readonly what: readonly string[] } | undefined;
 }
 

@@ -2,19 +2,19 @@ import type { CloudProfile, MachineType } from '../api/cloudprofile.ts';
 import type { ClusterSize } from '../api/cost.ts';
 import { type Micros, parseMoney } from './money.ts';
 
-/** What something costs in an hour. */
+/** An hourly price with its gaps. */
 export interface HourlyPrice {
-  /** The sum of what has a price; undefined when there is something and none of it has one. */
+  /** Sum of the known prices; undefined when no part has a price. */
   readonly hourly: Micros | undefined;
-  /** ISO 4217; undefined when the profile has no price at all. */
+  /** ISO 4217; undefined when the profile has no prices. */
   readonly currency: string | undefined;
-  /** One line for each part that is not in `hourly`. */
+  /** A line for each part missing from `hourly`. */
   readonly unpriced: readonly string[];
-  /** How many machines (and fees) these lines are about. */
+  /** Number of machines (and fees) that these lines cover. */
   readonly unpricedCount: number;
 }
 
-/** Price of one machine in an hour; undefined where the profile does not say: none is guessed from another region. */
+/** Hourly price of a machine; undefined where the profile states none: prices of other regions are not used. */
 export function machinePrice(type: MachineType, region: string | undefined, spot: boolean): Micros | undefined {
   const { price } = type;
   if (!price) return undefined;
@@ -24,15 +24,15 @@ export function machinePrice(type: MachineType, region: string | undefined, spot
   return amount === undefined ? undefined : parseMoney(amount);
 }
 
-/** The currency of a profile's prices: a sum has only one, and what is in another one counts as unpriced. */
+/** The currency of a profile's prices: a sum has one currency, and prices in another count as missing. */
 const currencyOf = (profile: CloudProfile): string | undefined =>
   profile.spec.machineTypes.find((type) => type.price)?.price?.currency ??
   profile.spec.controlPlaneFee?.currency ??
   profile.spec.hostedControlPlaneFee?.currency;
 
 /**
- * What a cluster of this size costs in an hour: its machines, and the fee for a control plane that the cloud manages, or the share that one
- * has in its seed.
+ * Hourly price of a cluster of this size: its machines, and the fee of a managed control plane or the share of a hosted
+ * one in its seed.
  */
 export function priceOf(size: ClusterSize, profile: CloudProfile): HourlyPrice {
   const currency = currencyOf(profile);

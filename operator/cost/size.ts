@@ -9,7 +9,9 @@ import { madeModeOf, type WorkerCluster } from '../api/workercluster.ts';
 
 type SizedPool = ClusterSize['pools'][number];
 
-/** The pool under which the machines of a SelfManaged control plane are counted; no pool of a cluster can have this name. */
+/**
+ * Pool name under which machines of a SelfManaged control plane are counted; no pool of a cluster can have this name.
+ */
 export const CONTROL_PLANE_POOL = 'control-plane (machines)';
 
 const sizedPool = (name: string, machineType: string, count: number, spot: boolean): SizedPool => ({
@@ -20,9 +22,9 @@ const sizedPool = (name: string, machineType: string, count: number, spot: boole
 });
 
 /**
- * How large the cluster is asked to be. A pool whose machine type nobody names is left out: its spec is refused anyway.
- * The mode is the one asked for: a simulated cloud costs what the cloud would.
- * @param pools what each should have; divided among machine types, or whole: then everything is of the first choice
+ * The requested size of a cluster. Pools without a machine type are left out: their spec is refused anyway. The
+ * requested mode counts: a simulated cloud costs as much as the real one.
+ * @param pools desired pools, divided into parts or whole: whole pools count as their first choice
  */
 export function askedSize(cluster: WorkerCluster, profile: CloudProfile, pools: readonly DesiredPool[]): ClusterSize {
   const { spec } = cluster;
@@ -30,7 +32,7 @@ export function askedSize(cluster: WorkerCluster, profile: CloudProfile, pools: 
   const region = spec.region ?? profile.spec.defaults?.region ?? profile.spec.regions[0]?.name;
   const sized = pools.flatMap((pool) => {
     const { name, machineType, count, maximum, spot } = pool;
-    // What a cloud's autoscaler may make without asking us is granted beforehand.
+    // // Sizes that a cloud's autoscaler may reach without asking are granted beforehand.
     const most = mode === 'Managed' && isSizedByCloud(pool) ? Math.max(count, maximum) : count;
     return machineType === undefined ? [] : [sizedPool(name, machineType, most, spot)];
   });
@@ -40,7 +42,7 @@ export function askedSize(cluster: WorkerCluster, profile: CloudProfile, pools: 
   return { ...(region && { region }), mode, pools: sized };
 }
 
-/** How large a Shoot is asked to be. */
+/** The requested size of a Shoot. */
 export const shootSize = (shoot: Shoot): ClusterSize => ({
   region: shoot.spec.region,
   mode: controlPlaneWorker(shoot.spec) ? 'SelfManaged' : 'Hosted',
@@ -50,9 +52,8 @@ export const shootSize = (shoot: Shoot): ClusterSize => ({
 });
 
 /**
- * The machines that there are, by what the Shoot counts; undefined while it cannot count them, which is no reason to think
- * that they are gone. A Shoot counts the machines of a pool that it no longer has only in their sum: these are taken to be
- * of the pools that `held` has besides.
+ * The existing machines, by the Shoot's counts; undefined while it cannot count them, which does not mean that they are
+ * gone. A Shoot counts machines of removed pools only as a sum: they are attributed to the other pools of `held`.
  */
 export function runningSize(shoot: Shoot, held: ClusterSize | undefined): ClusterSize | undefined {
   const { status } = shoot;
@@ -71,7 +72,7 @@ export function runningSize(shoot: Shoot, held: ClusterSize | undefined): Cluste
     stray -= count;
     pools.push({ ...pool, count });
   }
-  // Those of a control plane go last: until the cluster is gone they are there.
+  // // Control plane machines are removed last: they count until the cluster is gone.
   const ofControlPlane = heldPools.find(({ name }) => name === CONTROL_PLANE_POOL);
   if (ofControlPlane) pools.push({ ...ofControlPlane, count: status.controlPlane?.desired ?? ofControlPlane.count });
   const mode = held?.mode ?? 'Hosted';
@@ -81,8 +82,8 @@ export function runningSize(shoot: Shoot, held: ClusterSize | undefined): Cluste
 const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
 
 /**
- * The machines that there are, by the nodes of a managed cluster and the well-known label that every cloud sets on them. A
- * node is taken to be of the pool that its label names, otherwise of the first pool with its machine type.
+ * The existing machines, by the nodes of a managed cluster and the well-known labels set by every cloud. A node counts
+ * for the pool that its label names, otherwise for the first pool with its machine type.
  */
 export function nodesSize(nodes: readonly KubeObject[], held: ClusterSize | undefined): ClusterSize {
   const counts = new Map<string, SizedPool>();
@@ -97,12 +98,12 @@ export function nodesSize(nodes: readonly KubeObject[], held: ClusterSize | unde
     const before = counts.get(key);
     counts.set(key, sizedPool(name, machineType, (before?.count ?? 0) + 1, pool?.spot ?? false));
   }
-  // Sorted: nodes come in any order, and the same machines must be told in the same words.
+  // // Sorted: nodes come in any order, and equal machines must yield equal text.
   const pools = [...counts.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, pool]) => pool);
   return { ...(held?.region && { region: held.region }), mode: held?.mode ?? 'Managed', pools };
 }
 
-/** Whether some pool has more machines than before. */
+/** Whether some pool grew. */
 export const isLarger = (size: ClusterSize, before: ClusterSize | undefined): boolean =>
   before === undefined || size.pools.some((pool) => pool.count > (before.pools.find(samePool(pool))?.count ?? 0));
 
@@ -110,8 +111,8 @@ const samePool = (pool: SizedPool) => (other: SizedPool) =>
   other.name === pool.name && other.machineType === pool.machineType && (other.spot ?? false) === (pool.spot ?? false);
 
 /**
- * What a cluster holds once `asked` was granted: that, and of what it held before what is still there. Machines on their
- * way out cost money and room until they are gone, so nobody else gets their place before. `running` absent: all are there.
+ * The size a cluster holds after `asked` was granted: that, plus machines of its previous size that still exist.
+ * Machines being deleted cost money and quota until they are gone. `running` absent: all exist.
  */
 export function settledSize(
   asked: ClusterSize,

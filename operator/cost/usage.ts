@@ -5,15 +5,15 @@ import { HOURS_PER_MONTH, METRICS, type Metric } from '../api/quota.ts';
 import { formatMoney } from './money.ts';
 import { priceOf } from './price.ts';
 
-/** Whole numbers of the smallest unit: millicores of cpu, bytes of memory, millionths of money, otherwise pieces. */
+/** Integers of the smallest unit: millicores of cpu, bytes of memory, micros of money, otherwise pieces. */
 export type Amounts = Readonly<Record<Metric, bigint>>;
 
-/** What a cluster uses of what quotas limit. */
+/** A cluster's usage of what quotas limit. */
 export interface Usage {
   readonly amounts: Amounts;
-  /** One line for each part whose price in the currency, or whose size, is not known: the amounts are without it. */
+  /** A line for each part of unknown price or size, which the amounts exclude. */
   readonly unknown: readonly string[];
-  /** How many machines (and fees) have no price in the currency. */
+  /** Number of machines (and fees) without a price in the currency. */
   readonly unpriced: number;
 }
 
@@ -33,7 +33,7 @@ export const NOTHING: Usage = {
   unpriced: 0,
 };
 
-/** The amount that a quantity means, rounded up. Throws RangeError when it is no quantity. */
+/** Amount of a quantity, rounded up. Throws RangeError for an invalid quantity. */
 export const parseAmount = (metric: Metric, quantity: string | number): bigint => scaled(quantity, UNITS[metric]);
 
 /** The amount as a canonical quantity. */
@@ -45,7 +45,7 @@ export function formatAmount(metric: Metric, amount: bigint): string {
 
 export const plus = (a: Amounts, b: Amounts): Amounts => combine(a, b, (x, y) => x + y);
 
-/** By how much `to` is more than `from`; what is less counts as no change. */
+/** Increase from `from` to `to` per metric; decreases count as zero. */
 export const growth = (from: Amounts, to: Amounts): Amounts => combine(from, to, (x, y) => (y > x ? y - x : 0n));
 
 function combine(a: Amounts, b: Amounts, how: (x: bigint, y: bigint) => bigint): Amounts {
@@ -54,7 +54,9 @@ function combine(a: Amounts, b: Amounts, how: (x: bigint, y: bigint) => bigint):
   return sum;
 }
 
-/** Undefined for a type that was taken out of the profile, or written so that nobody can read it: that must stop no other cluster. */
+/**
+ * undefined for a type that was removed from the profile or cannot be parsed: other clusters must not be blocked by it.
+ */
 function machineAmounts(type: MachineType | undefined): Pick<Amounts, 'cpu' | 'memory' | 'gpu'> | undefined {
   if (!type) return undefined;
   try {
@@ -65,10 +67,10 @@ function machineAmounts(type: MachineType | undefined): Pick<Amounts, 'cpu' | 'm
   }
 }
 
-// A decision looks at every cluster of its namespace, and of nearly all of them nothing has changed since the last one.
+// // A decision reads every cluster of its namespace, and nearly all are unchanged since the last one.
 const remembered = new WeakMap<ClusterSize, { profile: CloudProfile | undefined; byCurrency: Map<string, Usage> }>();
 
-/** What one cluster of this size uses; no size: nothing. Sizes and profiles are never changed in place. */
+/** Usage of a cluster of this size; no size: zero. Sizes and profiles are never mutated. */
 export function usageOf(size: ClusterSize | undefined, profile: CloudProfile | undefined, currency: string): Usage {
   if (!size) return NOTHING;
   let known = remembered.get(size);

@@ -4,42 +4,45 @@ import { connect as connectTLS } from 'node:tls';
 import { Agent, buildConnector } from 'undici';
 import { passFence } from '../kube/http/fence.ts';
 
-/** A member as etcd itself lists it. */
+/** A member in etcd's member list. */
 export interface EtcdMember {
-  /** Decimal text, because it does not fit a number. */
+  /** Decimal text, because it exceeds a number's precision. */
   id: string;
   /** Empty until the member has started for the first time. */
   name: string;
   learner: boolean;
-  /** Answers, and reports no error. */
+  /** It answers and reports no error. */
   healthy: boolean;
-  /** Leads the cluster. */
+  /** It leads the cluster. */
   leader: boolean;
-  /** A learner that has nearly everything that the leader has. */
+  /** A learner with nearly all of the leader's data. */
   caughtUp: boolean;
   peerURLs: string[];
-  /** When the certificate ends that it shows. Absent: it showed none to this client, or is not dialled by a way of the caller's. */
+  /** Expiry of the serving certificate. Absent: none was presented to this client, or no custom dialer is used. */
   certificateEnds?: Date;
 }
 
-/** Certificate of a client of the shoot's etcd, and the authority of its members; all PEM. */
+/** Client certificate for the shoot's etcd, and its members' CA; all PEM. */
 interface EtcdCredentials {
   ca: string;
   cert: string;
   key: string;
 }
 
-/** Opens a stream of bytes to where a member listens, in place of a plain connection. */
+/** Opens a byte stream to a member, in place of a plain connection. */
 type Dial = (host: string, port: number) => Promise<Duplex>;
 
 /** How members are reached. */
 interface EtcdWay {
   dial?: Dial | undefined;
-  /** Where members have their JSON gateway apart from what they serve API servers; those that began before they had are asked at their URL. */
+  /**
+   * Port of the members' JSON gateway, apart from the port for API servers; members started before it existed are asked
+   * at their URL.
+   */
   gatewayPort?: number | undefined;
 }
 
-/** etcd refused a request, or none of its members answered (status 0). */
+/** An etcd request was refused, or no member answered (status 0). */
 export class EtcdError extends Error {
   override readonly name = 'EtcdError';
   readonly status: number;
@@ -70,18 +73,21 @@ interface MemberStatus {
 }
 
 const TIMEOUT_MS = 3000;
-/** A way through an API server takes a handshake more. */
+/** A connection through an API server needs one more handshake. */
 const DIAL_MS = 10_000;
-/** A member that sends nothing for so long, in the middle of a snapshot, will not send the rest. */
+/** A member that sends nothing for this long during a snapshot counts as failed. */
 const SNAPSHOT_IDLE_MS = 60_000;
-// etcd itself refuses to promote a learner that is further behind.
+// // etcd itself refuses to promote a learner that lags further.
 const CAUGHT_UP_SHARE = 0.9;
 
-/** Membership calls to the etcd of one shoot, and its snapshots, over its JSON gateway. `endpoints` are client URLs; any of them may be down. */
+/**
+ * Membership calls and snapshots of a shoot's etcd, over its JSON gateway. `endpoints` are client URLs; any of them may
+ * be down.
+ */
 export class EtcdClient {
   readonly #endpoints: string[];
   readonly #agent: Agent;
-  /** When certificates end that were shown, by the host that showed them. */
+  /** Expiry of presented certificates, by host. */
   readonly #shown = new Map<string, Date>();
 
   constructor(endpoints: string[], credentials: EtcdCredentials, { dial, gatewayPort }: EtcdWay = {}) {
@@ -91,11 +97,12 @@ export class EtcdClient {
       ? through(dial, { ca, cert, key }, this.#shown)
       : buildConnector({ ca, cert, key, timeout: TIMEOUT_MS, allowH2: false });
     const connect = gatewayPort ? gatewayFirst(open, gatewayPort) : open;
-    // Its few calls give up after seconds; over HTTP/2 undici does that in a way that Node can loop on (providers/cloud-http.ts).
+    // // Its few calls time out after seconds; over HTTP/2 undici aborts in a way that can make Node loop
+    // (providers/cloud-http.ts).
     this.#agent = new Agent({ connect, connections: 1, allowH2: false });
   }
 
-  /** All members with their health; undefined when none answers or there is no majority. */
+  /** All members with their health; undefined when none answers or the majority is lost. */
   async observe(): Promise<EtcdMember[] | undefined> {
     let listed: ListedMember[];
     try {
@@ -123,23 +130,23 @@ export class EtcdClient {
     });
   }
 
-  /** All members as the majority knows them. Throws EtcdError. */
+  /** All members by a linearizable read. Throws EtcdError. */
   async memberList(): Promise<ListedMember[]> {
     const answer = await this.#call<{ members?: ListedMember[] }>('/v3/cluster/member/list', { linearizable: true });
     return answer.members ?? [];
   }
 
-  /** Adds a member that does not vote yet. Throws EtcdError. */
+  /** Adds a learner. Throws EtcdError. */
   async addLearner(peerURL: string): Promise<void> {
     await this.#call('/v3/cluster/member/add', { peerURLs: [peerURL], isLearner: true });
   }
 
-  /** Makes a learner a voter. Throws EtcdError, also when the learner has not caught up. */
+  /** Promotes a learner to a voter. Throws EtcdError, also when the learner has not caught up. */
   async promote(id: string): Promise<void> {
     await this.#call('/v3/cluster/member/promote', { ID: id });
   }
 
-  /** Removes a member. One that is not there (any more) is no error. Throws EtcdError. */
+  /** Removes a member. A missing member is no error. Throws EtcdError. */
   async remove(id: string): Promise<void> {
     try {
       await this.#call('/v3/cluster/member/remove', { ID: id });
@@ -149,7 +156,7 @@ export class EtcdClient {
     }
   }
 
-  /** Hands leadership over; only the leader itself does that, so it is asked at its own URL. Throws EtcdError. */
+  /** Transfers leadership; only the leader accepts the call, so it is sent to the leader's URL. Throws EtcdError. */
   async transferLeadership(from: string, to: string): Promise<void> {
     const leader = (await this.memberList()).find((member) => member.ID === from);
     const url = leader && this.#urlOf(leader);
@@ -158,15 +165,15 @@ export class EtcdClient {
   }
 
   /**
-   * The whole database of the first member that answers, and behind it its SHA-256, piece by piece; `revision` is one that it has at
-   * least. Throws EtcdError, also while it is read.
+   * Streams the whole database of the first member that answers, followed by its SHA-256; the snapshot is at `revision`
+   * or later. Throws EtcdError, also while it is read.
    */
   async snapshot(signal: AbortSignal): Promise<{ revision: number; chunks: AsyncIterable<Buffer> }> {
     let failure: EtcdError | undefined;
     for (const endpoint of this.#endpoints) {
       try {
         const status = await this.#post<MemberStatus>(endpoint, '/v3/maintenance/status', {});
-        // A learner, or one without a leader, may lack what others have confirmed.
+        // // A learner, or a member without a leader, may lack writes that others acknowledged.
         if (status.isLearner || !status.leader || status.leader === '0') continue;
         return { revision: Number(status.header.revision ?? 0), chunks: this.#snapshotOf(endpoint, signal) };
       } catch (error) {
@@ -177,7 +184,7 @@ export class EtcdClient {
     throw failure ?? new EtcdError('no etcd member can give a snapshot: none has a leader', 0);
   }
 
-  /** The gateway writes each piece as a line of JSON. */
+  /** The gateway sends each chunk as a line of JSON. */
   async *#snapshotOf(endpoint: string, signal: AbortSignal): AsyncGenerator<Buffer> {
     const path = '/v3/maintenance/snapshot';
     try {
@@ -213,7 +220,10 @@ export class EtcdClient {
     await this.#agent.destroy();
   }
 
-  /** Where a member is asked. What it says of itself counts only where it is known: on machines of a tenant, it says what the tenant likes. */
+  /**
+   * The URL of a member. Its own claim counts only where it is a known endpoint: on a tenant's machines the tenant can
+   * set it.
+   */
   #urlOf(member: ListedMember): string | undefined {
     return member.clientURLs?.find((url) => this.#endpoints.includes(url));
   }
@@ -229,16 +239,16 @@ export class EtcdClient {
     }
   }
 
-  /** Asks the endpoints in turn until one answers. */
+  /** Calls the endpoints in turn until one answers. */
   async #call<T>(path: string, body: unknown): Promise<T> {
     let failure: EtcdError | undefined;
     for (const endpoint of this.#endpoints) {
       try {
         return await this.#post<T>(endpoint, path, body);
       } catch (error) {
-        // What etcd has decided, every member would decide; only silence and "unavailable" are worth another try.
+        // // A refusal by etcd would be the same from every member; only no answer and "unavailable" are retried.
         if (!(error instanceof EtcdError) || (error.status !== 0 && error.status < 500)) throw error;
-        // The refusal of one that runs says more than the silence of one that does not.
+        // // The refusal of a running member says more than no answer.
         if (!failure || error.status !== 0) failure = error;
       }
     }
@@ -270,7 +280,10 @@ export class EtcdClient {
   }
 }
 
-/** Opens the gateway of a member, or, where nothing answers there, what its URL names: an older Service drops what comes for another port. */
+/**
+ * Connects to a member's gateway, or to its URL where the gateway's port does not answer: an older Service drops
+ * connections to other ports.
+ */
 const gatewayFirst =
   (open: buildConnector.connector, gatewayPort: number): buildConnector.connector =>
   (options, callback) =>
@@ -279,7 +292,7 @@ const gatewayFirst =
       else callback(null, socket);
     });
 
-/** TLS over what `dial` opens. @param shown is told when the certificate of each host ends */
+/** TLS over a stream of `dial`. @param shown records the certificate's expiry for each host */
 function through(dial: Dial, credentials: EtcdCredentials, shown: Map<string, Date>): buildConnector.connector {
   const open = async (host: string, port: number) => {
     const dialled = dial(host, port);
@@ -293,7 +306,7 @@ function through(dial: Dial, credentials: EtcdCredentials, shown: Map<string, Da
       throw new Error(`no way to ${host}:${port} within ${DIAL_MS / 1000} s`);
     }
     const socket = connectTLS({ ...credentials, socket: stream, host });
-    // Both may fail again after they were given up; an error that nobody hears would end the process.
+    // // Both may fail again after they were abandoned; an unhandled error event would end the process.
     for (const one of [stream, socket]) one.on('error', () => {});
     try {
       await once(socket, 'secureConnect', { signal: AbortSignal.timeout(TIMEOUT_MS) });
@@ -313,7 +326,7 @@ function through(dial: Dial, credentials: EtcdCredentials, shown: Map<string, Da
   };
 }
 
-/** Lines of a stream, never more than one of them in memory. */
+/** Lines of a stream, at most one of them in memory. */
 async function* linesOf(stream: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let parts: Buffer[] = [];
   for await (let chunk of stream) {

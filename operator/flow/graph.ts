@@ -1,21 +1,21 @@
 /**
- * The task graph: tasks with dependencies, run with as much parallelism as the dependencies allow.
- * A failing task blocks only what depends on it (after Gardener's pkg/utils/flow).
+ * Task graph: tasks with dependencies run as parallel as the dependencies allow. A failing task blocks only its
+ * dependents (after Gardener's pkg/utils/flow).
  */
 
-/** One step. `run` must be idempotent: it is called again after every failure and every restart. */
+/** One task. `run` must be idempotent: it is called again after every failure and restart. */
 export interface Task {
   readonly id: string;
-  /** What a person reads while it runs, e.g. "Waiting for etcd". */
+  /** Title shown while it runs, e.g. "Waiting for etcd". */
   readonly title: string;
   readonly after?: readonly string[];
-  /** A skipped task counts as done for those that depend on it, and not at all for progress. */
+  /** A skipped task counts as done for its dependents, and does not count for progress. */
   readonly skip?: boolean;
-  /** Bound on one run, in milliseconds; the task's signal is aborted and the task fails with it. */
+  /** Timeout of one run, in milliseconds; the task's signal is aborted, and the task fails. */
   readonly timeoutMs?: number;
-  /** How long it is expected to take, in milliseconds, until it has been timed once. */
+  /** Expected duration in milliseconds, until it was first measured. */
   readonly expectedMs?: number;
-  /** It looks first whether there is anything to do. People are told its title only once it has called `acts`. */
+  /** The task first checks whether there is work. Its title is shown only after it called `acts`. */
   readonly looksFirst?: boolean;
   run(signal: AbortSignal, acts?: () => void): Promise<void>;
 }
@@ -26,7 +26,7 @@ interface TaskFailure {
 }
 
 export interface Progress {
-  /** 0..100, weighted by how long the tasks took before. */
+  /** 0..100, weighted by earlier durations of the tasks. */
   readonly percent: number;
   readonly running: readonly string[];
   readonly description: string;
@@ -37,11 +37,11 @@ export interface Progress {
 export interface FlowResult {
   readonly succeeded: readonly string[];
   readonly failures: readonly TaskFailure[];
-  /** Never started because something they need failed, or because the flow was cancelled. */
+  /** Tasks that never started because a dependency failed or the flow was cancelled. */
   readonly blocked: readonly string[];
 }
 
-/** The running means of how long each task took, shared by all flows of one operator. */
+/** Running means of task durations, shared by all flows of an operator. */
 export class TaskDurations {
   readonly #mean = new Map<string, number>();
 
@@ -68,7 +68,7 @@ interface RunOptions {
   readonly now?: () => number;
   /** Called when the set of running tasks changes; must not throw. */
   readonly onProgress?: (progress: Progress) => void;
-  /** Called when a task ends well: its entry in lastErrors can go. */
+  /** Called when a task succeeds: its entry in lastErrors can be removed. */
   readonly onSucceeded?: (taskID: string, milliseconds: number) => void;
 }
 
@@ -95,7 +95,7 @@ export class Flow {
     this.tasks = tasks;
   }
 
-  /** Runs until nothing more can run. Never rejects: failures are in the result. */
+  /** Runs until no further task can run. Never rejects: failures are in the result. */
   async run(options: RunOptions = {}): Promise<FlowResult> {
     const now = options.now ?? (() => performance.now());
     const durations = options.durations ?? new TaskDurations();
@@ -158,8 +158,9 @@ export class Flow {
 }
 
 /**
- * Runs it with a signal that aborts after so many ms, or with the outer one. Rejects as it does, and with TaskTimeout when it has taken longer.
- * @param timeoutMs absent: as long as it takes
+ * Runs a task with a signal that aborts after the timeout or with the outer signal. Rejects with the task's error, or
+ * TaskTimeout after the timeout.
+ * @param timeoutMs absent: no timeout
  */
 export async function runWithin(
   { title, timeoutMs, run }: Pick<Task, 'title' | 'timeoutMs' | 'run'>,
@@ -172,14 +173,14 @@ export async function runWithin(
   try {
     await run(AbortSignal.any([...signals, deadline.signal]));
   } catch (error) {
-    // A task that was stopped by its deadline may report the abort in its own words; the deadline is the cause.
+    // // A task aborted by its deadline may report the abort as another error; the deadline is the cause.
     throw deadline.signal.aborted && !outer?.aborted ? deadline.signal.reason : error;
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** Pure: what to tell a person about a half-done flow. @param acting tasks that looked first and found something to do */
+/** Progress of a running flow, for status. Pure. @param acting tasks with `looksFirst` that found work */
 export function progressOf(
   tasks: readonly Task[],
   done: ReadonlySet<string>,
@@ -202,7 +203,7 @@ export function progressOf(
     else if (since !== undefined) {
       running.push(task.id);
       if (!task.looksFirst || acting.has(task.id)) titles.push(task.title);
-      // A task that overruns is never shown as finished.
+      // // An overrunning task never counts as finished.
       left = Math.max(expected * 0.05, expected - (now - since));
     }
     if (!task.skip) {

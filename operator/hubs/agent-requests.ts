@@ -6,10 +6,10 @@ import { CLUSTER_NAME } from './managed-cluster.ts';
 const USERS = 'system:open-cluster-management:';
 const SIGNER = 'kubernetes.io/kube-apiserver-client';
 
-/** The account in the hub as which the agents of a member ask for their first certificate. */
+/** ServiceAccount in the hub with which a member's agents request their first certificate. */
 export const bootstrapOf = ({ name }: Member) => ({ namespace: 'kube-system', name: `coppice-${name}` });
 
-/** A request that is approved here: the hub keeps it for a while. */
+/** An approved certificate request, which the hub keeps for a while. */
 export const requestTrace = (member: Member, name: string): Trace => ({
   on: 'hub',
   resource: CSRS,
@@ -38,7 +38,10 @@ export const approval = (name: string): Wanted => ({
   },
 });
 
-/** Certificate requests to approve: of the member's account and for its name only, as anybody who may ask can write the labels. */
+/**
+ * Certificate requests to approve: only those by the member's account and for its name, as the labels can be written by
+ * anybody with the right to request.
+ */
 export async function requestsOf(hub: Reader, member: Member): Promise<string[]> {
   const { namespace, name } = bootstrapOf(member);
   const labelSelector = `${CLUSTER_NAME}=${member.name}`;
@@ -54,7 +57,7 @@ export async function requestsOf(hub: Reader, member: Member): Promise<string[]>
     .map(({ metadata }) => metadata.name);
 }
 
-/** Whether a certificate is asked for an agent of this cluster, and for nobody else. */
+/** Whether the request is for an agent of this cluster only. */
 function isFor(name: string, request: string): boolean {
   const { commonName = '', organizations = [] } = requestedSubject(request) ?? {};
   const [cluster, agent, ...more] = commonName.slice(USERS.length).split(':');

@@ -25,39 +25,43 @@ export const APPLICATIONS: Resource = {
 
 const SECRET_TYPE = 'argocd.argoproj.io/secret-type';
 const CLUSTER_SECRETS = `${SECRET_TYPE}=cluster`;
-/** Since Argo CD 3.4 its controller touches no Application of a cluster whose Secret has it, not even one that is being deleted. */
+/**
+ * Since Argo CD 3.4 its controller ignores Applications of a cluster whose Secret has this annotation, even one that is
+ * being deleted.
+ */
 const SKIP = 'argocd.argoproj.io/skip-reconcile';
-/** Why generators are to leave the cluster out. */
+/** Label by which generators exclude the cluster; the value is the reason. */
 const CLOSED = `${LABELS.membership}-closed`;
-/** Annotations for the templates of generators: what the cluster offers. */
+/** Prefix of annotations with the cluster's capacity, for generator templates. */
 const CAPACITY = `${GROUP}/capacity.`;
 const ACCESS = 'access';
 const DAY = 24 * 3600;
 
-/** What is looked at of an Application. */
+/** The fields of an Application that are read. */
 interface Placed {
   /** `namespace/name`. */
   readonly key: string;
   readonly isGoing: boolean;
-  /** It ends in the cluster before it ends in the hub. */
+  /** Its finalizer deletes its resources in the cluster before the Application itself. */
   readonly isHeld: boolean;
 }
 
 interface Seen {
   readonly secret: Secret | undefined;
-  /** Only when the cluster leaves: Applications whose destination it is. */
+  /** Read only when the cluster leaves: Applications with this destination. */
   readonly applications: readonly Placed[];
-  /** Only before the cluster has joined: another Secret with its name or its URL, in words. */
+  /** Read only before the cluster has joined: another Secret with its name or URL, for messages. */
   readonly twin?: string | undefined;
 }
 
-/** What a member's Secret says of its state. */
+/** State written on a member's Secret. */
 type Form = 'Initializing' | 'Open' | 'Withdrawing';
 
-/** Argo CD: a cluster is a Secret beside it, and its labels decide which Applications are generated for it. */
+/** Argo CD: a cluster is a Secret in Argo CD's namespace; its labels select the Applications generated for it. */
 export const argoCDHub: HubType<Seen> = {
   type: 'ArgoCD',
-  // Generators name Applications after the cluster, with something before or behind: those are label values of 63, and Helm releases of 53.
+  // // Generators name Applications after the cluster, with a prefix or suffix: those are label values (63) and Helm
+  // release names (53).
   nameLimit: 48,
   watches: [],
   dials: () => 'HubToMember',
@@ -67,7 +71,7 @@ export const argoCDHub: HubType<Seen> = {
     return [`the hub serves no ${APPLICATIONS.plural}.${APPLICATIONS.group}/${APPLICATIONS.version}: install Argo CD`];
   },
 
-  // It reads the token out of the Secret at each connection, so a short-lived one will do.
+  // // Argo CD reads the token from the Secret at each connection, so a short-lived one suffices.
   identities: (member, { argoCD }) => [
     {
       name: ACCESS,
@@ -78,7 +82,7 @@ export const argoCDHub: HubType<Seen> = {
     },
   ],
 
-  // It knows clusters by their URL alone.
+  // // Argo CD identifies clusters by URL.
   async foreignEntry(hub, { endpoint }, spec) {
     const { namespace } = secretPlace({ name: '' }, spec);
     const secrets = (await hub.list(SECRETS, { namespace, labelSelector: CLUSTER_SECRETS })) as Secret[];
@@ -87,7 +91,7 @@ export const argoCDHub: HubType<Seen> = {
     if (!found) return undefined;
     const { name } = found.metadata;
     const called = decoded(found.data).name;
-    // Applications name their cluster so, and would lose it.
+    // // Applications refer to their cluster by name, and would lose it.
     const whyNot = called === name ? undefined : `Secret ${namespace}/${name} of the hub calls the cluster ${called}`;
     return { name, places: [takenOver(SECRETS, found)], ...(whyNot && { whyNot }) };
   },
@@ -107,7 +111,8 @@ export const argoCDHub: HubType<Seen> = {
     const wanted = token ? [clusterSecret(member, spec, token, member.closed ? 'Initializing' : 'Open')] : [];
     return [
       { type: 'IdentityReady' },
-      // Two Secrets with one URL, and Argo CD deploys by either of them: the other cluster's work would end up here.
+      // // With two Secrets for one URL, Argo CD deploys through either of them: the other cluster's workloads would
+      // end up here.
       { type: 'CredentialsReady', waiting: secret ? undefined : twin },
       { type: 'Registered', apply: wanted, waiting: twin },
       { type: 'CapacityVisible' },
@@ -117,7 +122,7 @@ export const argoCDHub: HubType<Seen> = {
   leave(member, spec, { secret, applications }) {
     const place = secretPlace(member, spec);
     const held = applications.filter(({ isHeld }) => isHeld).map(({ key }) => key);
-    // Without the Secret Argo CD forgets what it has deployed, and leaves it in the cluster.
+    // // Without the Secret Argo CD forgets its Applications' resources and leaves them in the cluster.
     const waiting =
       held.length > 0
         ? `Application ${held.join(', ')} is still to be deleted, by its ApplicationSet or by who made it, before Secret ${place.name} is`
@@ -128,12 +133,12 @@ export const argoCDHub: HubType<Seen> = {
     ];
   },
 
-  // Without the labels generators delete their Applications, and those what they have deployed.
+  // // Without the labels generators delete their Applications, which delete their resources.
   drains: () => 'Deletes',
 
   cordon(member, spec, { secret, applications }) {
     if (!isThere(secret) || secret.metadata.labels?.[CLOSED]) return [];
-    // An Application that is being deleted would never end while its cluster is skipped.
+    // // An Application that is being deleted would never finish while its cluster is skipped.
     return [written(secret, spec, member, 'Open', !applications.some(({ isGoing }) => isGoing))];
   },
 
@@ -152,7 +157,7 @@ const secretPlace = (member: Pick<Member, 'name'>, { argoCD }: HubSpec): Place &
   name: member.name,
 });
 
-/** @param skip has Argo CD leave the cluster alone */
+/** @param skip makes Argo CD ignore the cluster */
 function clusterSecret(
   member: Member,
   spec: HubSpec,
@@ -181,8 +186,8 @@ function clusterSecret(
 }
 
 /**
- * The Secret as it stands, in another form. While it is Open, its labels and annotations stay as generators saw them: that the cluster has
- * others by now, or is gone, must not delete what is deployed on it.
+ * The existing Secret in another form. While it is Open, its labels and annotations stay as generators saw them: a
+ * change of the cluster, or its deletion, must not delete what is deployed on it.
  */
 function written(secret: Secret, spec: HubSpec, member: Member, form: Form, skip = false): Wanted {
   const { metadata, data } = secret;
@@ -201,7 +206,7 @@ const capacityIn = (secret: Secret | undefined): Amounts =>
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-/** As Argo CD compares them. */
+/** URL normalized as Argo CD compares it. */
 const urlOf = (server: string): string => server.replace(/\/+$/, '');
 
 async function applicationsOf(hub: Reader, member: Member): Promise<Placed[]> {

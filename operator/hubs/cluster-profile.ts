@@ -27,17 +27,17 @@ export const CLUSTERPROFILES: Resource = {
   namespaced: true,
 };
 
-/** `spec.clusterManager.name`: who makes and reports these profiles. It can never be changed. */
+/** `spec.clusterManager.name` of Coppice's profiles; immutable. */
 const MANAGER = 'coppice';
-/** Key of the label by which consumers leave a profile out. */
+/** Label by which consumers exclude a profile. */
 const CLOSED = `${LABELS.membership}-closed`;
-/** Property with the UID of the cluster's namespace kube-system, as the about API has it. */
+/** Property with the UID of the cluster's namespace kube-system, named as in the about API. */
 const ID = 'id.k8s.io';
 const ACCESS = 'access';
 const DAY = 24 * 3600;
 
 const READ = ['get', 'list', 'watch'];
-/** All that people look at, and no Secrets. */
+/** Read access to everything that people look at, without Secrets. */
 const READ_RULES: Identity['rules'] = [
   {
     apiGroups: [''],
@@ -83,10 +83,13 @@ interface Seen {
   readonly decisions: readonly string[];
 }
 
-/** The cluster inventory of SIG-Multicluster, which Kueue, Argo CD, OCM and others read: one ClusterProfile a cluster, with a way in. */
+/**
+ * The cluster inventory of SIG-Multicluster, which Kueue, Argo CD, OCM and others read: one ClusterProfile per cluster,
+ * with an access provider.
+ */
 export const clusterProfileHub: HubType<Seen> = {
   type: 'ClusterProfile',
-  // A label value, as `x-k8s.io/cluster-manager` and others that name profiles are.
+  // // A label value, for example of `x-k8s.io/cluster-manager`.
   nameLimit: 63,
   watches: [CLUSTERPROFILES],
   dials: () => 'Neither',
@@ -140,7 +143,7 @@ export const clusterProfileHub: HubType<Seen> = {
       { type: 'IdentityReady' },
       { type: 'CredentialsReady', apply: token ? [accessSecret(member, spec, token)] : [] },
       { type: 'Registered', apply: [profileObject(member, spec)] },
-      // It is we who report it, with the profile: there is nobody to wait for.
+      // // Coppice itself reports the capacity in the profile, so there is nothing to wait for.
       { type: 'CapacityVisible' },
     ];
   },
@@ -150,7 +153,7 @@ export const clusterProfileHub: HubType<Seen> = {
     { places: [{ ...profilePlace(member, spec), resource: SECRETS }] },
   ],
 
-  // Schedulers see that it is closed; whether they move what they have placed is theirs.
+  // // Schedulers see the label; moving existing placements is up to them.
   drains: () => 'Waits',
   cordon: (member, spec) => [profileObject(member, spec)],
   placements: (_member, { decisions }) => decisions.map((decision) => `PlacementDecision ${decision}`),
@@ -194,7 +197,7 @@ function profileStatus(member: Member, namespace: string): Record<string, unknow
   const { id, zones, ranges, capacity, endpoint, version, labels, closed, answers } = member;
   const { server, ca, proxyURL } = endpoint;
   const properties: Record<string, string> = {
-    // The name that KEP-2149 gives to a cluster's identity.
+    // // KEP-2149's name for a cluster's identity.
     'cluster.clusterset.k8s.io': member.name,
     [ID]: id,
     ...(zones.length > 0 && { zones: zones.join(',') }),
@@ -207,7 +210,7 @@ function profileStatus(member: Member, namespace: string): Record<string, unknow
     ...(ca && { 'certificate-authority-data': Buffer.from(ca).toString('base64') }),
     ...(proxyURL && { 'proxy-url': proxyURL }),
   };
-  // The configuration of the two plugins of the cluster inventory: each is told the Secret that accessSecret makes.
+  // // Configuration of the cluster inventory's two access plugins: each gets the Secret of accessSecret.
   const provider = (name: string, extension: Record<string, string>) => ({
     name,
     cluster: { ...cluster, extensions: [{ name: 'client.authentication.k8s.io/exec', extension }] },

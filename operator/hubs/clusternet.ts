@@ -19,18 +19,18 @@ export const MANAGEDCLUSTERS = resource('clusters', 'v1beta1', 'ManagedCluster')
 export const SUBSCRIPTIONS = resource('apps', 'v1alpha1', 'Subscription');
 export const BASES = resource('apps', 'v1alpha1', 'Base');
 export const DESCRIPTIONS = resource('apps', 'v1alpha1', 'Description');
-/** What it makes of Subscriptions in the namespace of a cluster; who ends later comes later. */
+/** Objects that Clusternet creates from Subscriptions in a cluster's namespace; the last to be deleted come last. */
 const MADE = [resource('apps', 'v1alpha1', 'HelmRelease'), DESCRIPTIONS, BASES];
 
 export const CLUSTER_ID = 'clusters.clusternet.io/cluster-id';
 const CLUSTER_NAME = 'clusters.clusternet.io/cluster-name';
 export const SUBSCRIPTION_UID = 'apps.clusternet.io/subs.uid';
-/** How Clusternet finds what is a cluster's. */
+/** Label by which Clusternet finds a cluster's objects. */
 const CREATED_BY = { 'clusternet.io/created-by': 'clusternet-agent' };
-/** The Secret by which Clusternet deploys to a cluster. */
+/** Secret with which Clusternet deploys to a cluster. */
 export const DEPLOYER = 'child-cluster-deployer';
 const ACCESS = 'access';
-/** Clusternet takes a cluster for lost after three times this: ten years. There is no agent to report every three minutes. */
+/** Clusternet declares a cluster lost after three heartbeat periods. Ten years, because no agent sends a heartbeat. */
 const HEARTBEAT_SECONDS = 10 * 365 * 24 * 3600;
 
 interface Taint {
@@ -53,16 +53,19 @@ type Subscription = KubeObject & { spec?: { schedulingStrategy?: string }; statu
 interface Seen {
   readonly namespace: KubeObject | undefined;
   readonly cluster: ManagedCluster | undefined;
-  /** Only when it leaves: Subscriptions that are bound to it. */
+  /** Read only when it leaves: Subscriptions bound to it. */
   readonly bound: readonly Subscription[];
-  /** Only when it leaves: what Clusternet has made of them in its namespace. */
+  /** Read only when it leaves: objects that Clusternet created from them in its namespace. */
   readonly made: readonly KubeObject[];
 }
 
-/** Clusternet, which deploys to its members itself: a namespace with a ManagedCluster and the Secret of a deployer, and no agent. */
+/**
+ * Clusternet, which deploys to members itself: a namespace with a ManagedCluster and a deployer Secret, without an
+ * agent.
+ */
 export const clusternetHub: HubType<Seen> = {
   type: 'Clusternet',
-  // The namespace, with what is before it, has 63 characters.
+  // // The namespace, with its prefix, has at most 63 characters.
   nameLimit: 52,
   watches: [MANAGEDCLUSTERS],
   writes: [{ on: 'hub', resource: NAMESPACES }],
@@ -76,7 +79,7 @@ export const clusternetHub: HubType<Seen> = {
     return missing.length > 0 ? [`the hub serves no ${missing.join(', ')}: install Clusternet`] : [];
   },
 
-  // It reads the token once, and never again until it is started anew.
+  // // Clusternet reads the token once, and never again until it is restarted.
   identities: (member, { clusternet }) => [
     {
       name: ACCESS,
@@ -87,7 +90,7 @@ export const clusternetHub: HubType<Seen> = {
     },
   ],
 
-  // A cluster that an agent registered is known by the URL that the agent reports.
+  // // A cluster registered by an agent has the URL that the agent reports.
   async foreignEntry(hub, { endpoint }) {
     const all = (await hub.list(MANAGEDCLUSTERS)) as ManagedCluster[];
     const found = all.find((one) => isForeign(one) && one.status?.apiserverURL === endpoint.server);
@@ -102,7 +105,7 @@ export const clusternetHub: HubType<Seen> = {
       hub.get(NAMESPACES, name),
       hub.get(MANAGEDCLUSTERS, member.name, name) as Promise<ManagedCluster | undefined>,
     ]);
-    // In a namespace that is not ours nothing is looked for, as what is found may be deleted.
+    // // Nothing is read in a foreign namespace, since what is found may be deleted.
     if (member.closed !== 'Leaving' || namespace?.metadata.labels?.[LABELS.membership] === undefined)
       return { namespace, cluster, bound: [], made: [] };
     const labelSelector = `${CLUSTER_ID}=${idOf(member, namespace)}`;
@@ -144,7 +147,7 @@ export const clusternetHub: HubType<Seen> = {
     return [
       { apply: cluster ? [clusterWanted(member, id, cluster)] : [], places: [] },
       {
-        // Without it Clusternet takes the cluster for lost, and leaves in it what it has deployed.
+        // // Without the Secret Clusternet declares the cluster lost, and leaves its deployments there.
         places: [{ on: 'hub', resource: MANAGEDCLUSTERS, namespace: namespaceName(member), name: member.name }],
         waiting: left.length > 0 ? `Clusternet takes Description ${left.join(', ')} out of the cluster` : undefined,
       },
@@ -156,9 +159,10 @@ export const clusternetHub: HubType<Seen> = {
     ];
   },
 
-  // A Subscription that replicates is unbound; one that divides is not divided anew before somebody changes it.
+  // // A replicating Subscription is unbound; a dividing one is not divided again before it is changed.
   drains: () => 'Deletes',
-  // A taint deletes what Subscriptions have placed there already: it is not set before there is nothing, or that is wanted.
+  // // A taint also deletes existing deployments of Subscriptions: it is set only when there are none, or when deletion
+  // is allowed.
   cordon: (member, { drain }, { namespace, cluster, bound }) =>
     cluster && (bound.length === 0 || drain?.allowDelete)
       ? [clusterWanted(member, idOf(member, namespace), cluster)]
@@ -170,8 +174,8 @@ export const clusternetHub: HubType<Seen> = {
 const namespaceName = ({ name }: Member): string => `clusternet-${name}`;
 
 /**
- * A cluster that comes again gets another id: Clusternet keeps its connection by the id, and with it the token that it had. As long as the
- * namespace is there it stays the same.
+ * Clusternet's id of a cluster. A cluster that joins again gets another id, since Clusternet caches its connection and
+ * token by id. The id stays while the namespace exists.
  */
 function idOf(member: Member, namespace: KubeObject | undefined): string {
   const known = namespace?.metadata.labels?.[CLUSTER_ID];
@@ -207,7 +211,7 @@ function clusterWanted(member: Member, id: string, live: ManagedCluster | undefi
       metadata: {
         name,
         namespace: namespaceName(member),
-        // Subscriptions select by them: that the cluster has others by now must not delete what runs there.
+        // // Subscriptions select by these labels: a change of the cluster must not delete its deployments.
         labels: { ...(leaves ? live?.metadata.labels : labels), ...labelsOf(member, id) },
       },
       spec: {
@@ -223,22 +227,22 @@ function clusterWanted(member: Member, id: string, live: ManagedCluster | undefi
 
 const OUR_TAINTS = { Initializing: `${GROUP}/initializing`, Leaving: `${GROUP}/leaving` };
 
-/** Clusternet and people have taints of their own in the list. */
+/** The ManagedCluster's taints: foreign ones stay, Coppice's own is set or removed. */
 function taints(live: readonly Taint[], closed: Member['closed']): Taint[] {
   const others = live.filter(({ key }) => !Object.values(OUR_TAINTS).includes(key));
-  // What runs on a cluster that sleeps stays there: that it is not Ready keeps new work away, and deletes nothing in it.
+  // // Deployments on a sleeping cluster stay: condition Ready=False keeps new ones away and deletes nothing.
   if (!closed || closed === 'Asleep') return others;
   return [...others, { key: OUR_TAINTS[closed], effect: 'NoSchedule' }];
 }
 
-/** What an agent would report. */
+/** Status that an agent would report. */
 function statusOf({ answers, closed, version, capacity, endpoint }: Member, live: ManagedCluster | undefined) {
   const why = closed === 'Asleep' ? closed : answers ? undefined : 'Silent';
   const isReady = why === undefined;
   const message = isReady ? 'the API server answers' : 'the API server does not answer';
   const reason: Reason<'ManagedCluster', 'Ready'> = why ?? 'ManagedClusterReady';
   const ready = { type: 'Ready', status: isReady ? 'True' : 'False', reason, message };
-  // The list has one owner: those of Clusternet are repeated as they stand.
+  // // The list is atomic: Clusternet's conditions are repeated unchanged.
   const others = (live?.status?.conditions ?? []).filter(({ type }) => type !== 'Ready');
   return {
     ...(version && { k8sVersion: `v${version}` }),
@@ -260,7 +264,10 @@ const amounts = ({ gpu, ...rest }: Amounts): Record<string, string> => ({
   ...(gpu && { 'nvidia.com/gpu': gpu }),
 });
 
-/** Descriptions that Clusternet is to take out of the cluster: one of a Subscription that divides replicas stays bound, and is not. */
+/**
+ * Descriptions that Clusternet must remove from the cluster. Those of a Subscription that divides replicas stay bound
+ * and are left out.
+ */
 function deployed(made: readonly KubeObject[], bound: readonly Subscription[]): string[] {
   const stay = bound.flatMap(({ spec, metadata }) => (spec?.schedulingStrategy === 'Dividing' ? [metadata.uid] : []));
   return made.flatMap(({ kind, metadata: { name, labels } }) =>

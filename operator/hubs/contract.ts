@@ -2,19 +2,19 @@ import { LABELS } from '../api/group.ts';
 import type { HubSpec, HubTypeName } from '../api/hub.ts';
 import type { KubeObject, Pod, Resource } from '../kube/resources.ts';
 
-/** On which of the two API servers something is: the hub's, or that of the cluster that is its member. */
+/** The API server that has an object: the hub's, or the member cluster's. */
 export type Side = 'hub' | 'member';
 
-/** Reading from one of the two. Answers are bounded; each method throws as KubeClient does. */
+/** Reads from one API server. Answers are bounded; methods throw as KubeClient does. */
 export interface Reader {
   get(resource: Resource, name: string, namespace?: string): Promise<KubeObject | undefined>;
-  /** Empty also where the kind is not served. */
+  /** Also empty where the kind is not served. */
   list(resource: Resource, options?: { namespace?: string; labelSelector?: string }): Promise<KubeObject[]>;
   /** Whether the kind is served in this version. */
   serves(resource: Resource): Promise<boolean>;
 }
 
-/** One object, and where it is. */
+/** An object and its API server. */
 export interface Place {
   readonly on: Side;
   readonly resource: Resource;
@@ -22,33 +22,42 @@ export interface Place {
   readonly name: string;
 }
 
-/** An object that is wanted. It is labelled as ours when it is written, and what is not ours is never written over. */
+/** A desired object. It is labelled as Coppice's when written, and foreign objects are never overwritten. */
 export interface Wanted {
   readonly on: Side;
   readonly resource: Resource;
   readonly object: KubeObject;
-  /** Written as well, by the subresource `status`, where we are who reports it. Conditions get their lastTransitionTime when they are written. */
+  /**
+   * Also written, by the subresource `status`, where Coppice is the reporter. Conditions get their lastTransitionTime
+   * at the write.
+   */
   readonly status?: Record<string, unknown>;
-  /** Nothing but this part of an object that is there already is written, for example `approval` of a certificate request. */
+  /** Only this subresource of an existing object is written, for example `approval` of a certificate request. */
   readonly subresource?: string;
   /**
-   * Others use it too (a namespace, a list of all members): it is made where it is missing and stays when the cluster leaves. With a
-   * resourceVersion in its metadata it is also changed, and only at this version: to be given only where something differs.
+   * Shared with others (a namespace, a list of all members): created when missing, and kept when the cluster leaves.
+   * With a resourceVersion in its metadata it is also updated, at that version only: given only where something
+   * differs.
    */
   readonly shared?: true;
   /**
-   * resourceVersion of the object that was looked at, where this repeats what others write there (taints). Changed since then, it is looked at
-   * again before it is written, or what a person has just written would be taken back.
+   * resourceVersion of the object that was read, where this repeats fields of others (taints). After a change since
+   * then, the object is read again before the write, which would otherwise revert that change.
    */
   readonly basedOn?: string | undefined;
 }
 
-/** Something that a hub makes by itself for a member and may leave behind: deleted when the cluster leaves, if it has these labels. */
+/**
+ * An object that the hub itself creates for a member and may leave behind: deleted when the cluster leaves, if it has
+ * these labels.
+ */
 export interface Trace extends Place {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** All objects of a kind in a namespace that the receipt names, whoever made them: they end with the namespace. */
+/**
+ * All objects of a kind in a namespace named by the receipt, whoever created them: they are deleted with the namespace.
+ */
 export interface Contents {
   readonly on: Side;
   readonly resource: Resource;
@@ -56,28 +65,28 @@ export interface Contents {
   readonly within: string;
 }
 
-/** An object of others, of which one field is changed so that the hub looks at it again; nothing, if it is another one by now. */
+/** A patch of one field of a foreign object that makes the hub reconcile it again; skipped when the UID differs. */
 export interface Touch extends Place {
   readonly uid: string;
-  /** A JSON merge patch. */
+  /** JSON merge patch. */
   readonly patch: Readonly<Record<string, unknown>>;
 }
 
-/** What somebody else has made in the hub for a cluster that is to join it: known by the UID of its kube-system, or by its URL. */
+/** A foreign registration in the hub of a cluster that shall join it, matched by kube-system UID or by URL. */
 export interface ForeignEntry {
-  /** Name of the cluster there. */
+  /** Name of the cluster in the hub. */
   readonly name: string;
-  /** First what stands for the cluster, then what it refers to. */
+  /** The object that represents the cluster first, then those that it refers to. */
   readonly places: readonly (Place & { readonly uid: string })[];
-  /** Why we cannot make it ours, the beginning of a sentence; absent: we can. */
+  /** Why it cannot be adopted, the beginning of a sentence; absent: it can. */
   readonly whyNot?: string;
 }
 
-/** Whether no operator of ours, of whatever garden, has made it, for a hub or for anything else. */
+/** Whether no Coppice operator, of this garden or another, created the object, for a hub or otherwise. */
 export const isForeign = ({ metadata: { labels = {} } }: KubeObject): boolean =>
   labels[LABELS.membership] === undefined && labels[LABELS.managedBy] !== 'coppice';
 
-/** It as something to take over; read from the hub. */
+/** The object as a place to adopt; read from the hub. */
 export const takenOver = (resource: Resource, { metadata: { namespace, name, uid = '' } }: KubeObject) => ({
   on: 'hub' as const,
   resource,
@@ -86,40 +95,43 @@ export const takenOver = (resource: Resource, { metadata: { namespace, name, uid
   uid,
 });
 
-/** Steps of a join in their order; each is a condition of the Membership. */
+/** Steps of a join in order; each is a condition of the Membership. */
 export const JOIN_STEPS = ['IdentityReady', 'CredentialsReady', 'Registered', 'CapacityVisible'] as const;
 export type JoinStep = (typeof JOIN_STEPS)[number];
 
-/** One step: what it wants there, and what is still missing after that. */
+/** A step of a join: its desired objects, and what is still missing once they exist. */
 export interface Step {
   readonly type: JoinStep;
-  /** In the order to apply them. */
+  /** In order of application. */
   readonly apply?: readonly Wanted[];
-  /** What the hub is about to make by itself because of it. */
+  /** Objects that the hub will create because of them. */
   readonly traces?: readonly Trace[];
-  /** What the hub has to do before the next step may begin: a sentence that names the object. undefined: nothing. */
+  /** What the hub must do before the next step begins: a sentence that names the object. undefined: nothing. */
   readonly waiting?: string | undefined;
 }
 
-/** What is to go, in order: the next is begun when all before it are gone, finalizers and all. */
+/** A stage of a leave: the next stage begins when all its objects are gone, finalizers included. */
 export interface Removal {
-  /** Written first: what is shared, without this member; and what is there of ours, in another form. */
+  /** Written first: shared objects without this member, and Coppice's own objects in another form. */
   readonly apply?: readonly Wanted[];
-  /** What the hub has made by names that nobody could write down before: deleted first, by the labels alone. */
+  /** Objects of the hub whose names could not be recorded before: deleted first, by labels alone. */
   readonly sweep?: readonly Trace[];
-  /** What the receipt names, and traces that lie in a namespace which it names. */
+  /** Objects named by the receipt, and traces in a namespace that the receipt names. */
   readonly places: readonly (Place | Trace)[];
-  /** Not begun before this is over: a sentence that names what is in the way. */
+  /** The stage does not begin before this is over: a sentence that names the obstacle. */
   readonly waiting?: string | undefined;
-  /** When the leave is forced: these are deleted and their finalizers taken off, before those of the places. */
+  /** In a forced leave: deleted, and their finalizers removed, before those of the places. */
   readonly force?: readonly (Place | Trace | Contents)[];
 }
 
-/** Who one side is to be on the other. Made with these rights and no others, beside the objects of step IdentityReady. */
+/**
+ * The ServiceAccount of one side on the other. Created with exactly these rights, with the objects of step
+ * IdentityReady.
+ */
 export interface Identity {
-  /** Key of its credentials; unique within the hub's type. */
+  /** Key of its credentials; unique within the hub type. */
   readonly name: string;
-  /** Where it is known. */
+  /** The API server with the account. */
   readonly on: Side;
   readonly account: { readonly namespace: string; readonly name: string };
   readonly rules: readonly Readonly<{
@@ -129,18 +141,21 @@ export interface Identity {
     nonResourceURLs?: string[];
     verbs: string[];
   }>[];
-  /** Life of its token, in seconds; it is replaced well before its end. 'forever': the hub cannot take another one, and status says so. */
+  /**
+   * Life of its token in seconds; the token is renewed well before its end. 'forever': the hub cannot take a renewed
+   * token, which status reports.
+   */
   readonly life: number | 'forever';
 }
 
-/** What is held of an Identity. */
+/** The credential held for an Identity. */
 export interface Credential {
   readonly token: string;
-  /** RFC 3339; absent: it never ends. */
+  /** RFC 3339; absent: it never expires. */
   readonly expiresAt?: string;
 }
 
-/** Where an API server is. `ca` is PEM; absent: a public one vouches for it. */
+/** Address of an API server. `ca` is PEM; absent: a public CA signs its certificate. */
 export interface Endpoint {
   readonly server: string;
   readonly ca?: string | undefined;
@@ -150,226 +165,259 @@ export interface Endpoint {
 /** Amounts as Kubernetes quantities. */
 export type Amounts = Readonly<Partial<Record<'cpu' | 'memory' | 'gpu', string>>>;
 
-/** A cluster on its way into a hub, or in it, as it is known without asking the hub. */
+/** A cluster that is joining a hub or has joined it, as known without asking the hub. */
 export interface Member {
-  /** Name in the hub: computed from namespace and name, within the hub's limit. */
+  /** Name in the hub: derived from namespace and name, within the hub's limit. */
   readonly name: string;
-  /** Name of the Hub object: what is made in the member is named by it, as it may be in several hubs. */
+  /** Name of the Hub object: part of the names of objects in the member, since a cluster may be in several hubs. */
   readonly hubName: string;
   /** The WorkerCluster. */
   readonly cluster: { readonly namespace: string; readonly name: string };
-  /** UID of its namespace kube-system: which cluster it is, whatever its names. */
+  /** UID of its namespace kube-system: identifies the cluster, whatever its names. */
   readonly id: string;
-  /** As the hub is to reach it. */
+  /** Address for the hub. */
   readonly endpoint: Endpoint;
-  /** As the member is to reach the hub. */
+  /** Address of the hub for the member. */
   readonly hub: Endpoint;
-  /** Provider, region, mode, version and what the Hub adds: keys and values are those of Kubernetes labels. */
+  /** Provider, region, mode, version and the Hub's own labels, as valid Kubernetes labels. */
   readonly labels: Readonly<Record<string, string>>;
   readonly zones: readonly string[];
-  /** Ranges of pods and Services; absent: not known. */
+  /** CIDR ranges of pods and Services; absent: unknown. */
   readonly ranges?: { readonly pods?: string | undefined; readonly services?: string | undefined } | undefined;
   readonly version?: string | undefined;
-  /** What its nodes offer now; what was planned, where it scales from zero. */
+  /** Allocatable of its nodes now; the planned amount where it scales from zero. */
   readonly capacity: Amounts;
-  /** What one node offers, of each size that it has now, or is to have where it has none. */
+  /** Allocatable of one node of each present size, or of each planned size where there are no nodes. */
   readonly nodeSizes: readonly Amounts[];
-  /** Whether its API server answers; while it does not, nothing is written there. */
+  /** Whether its API server answers; otherwise nothing is written there. */
   readonly answers: boolean;
-  /** Why nothing new is to be placed on it: the hub's scheduler is kept away by our own taint, or whatever it has. Absent: it is open. */
+  /**
+   * Why no new workload may be placed on it: Coppice's taint, or the hub's equivalent, keeps the scheduler away.
+   * Absent: it is open.
+   */
   readonly closed?: 'Initializing' | 'Asleep' | 'Leaving' | undefined;
-  /** By Identity; those that are there already. */
+  /** By Identity; the existing ones. */
   readonly credentials: Readonly<Record<string, Credential>>;
 }
 
-/** What becomes of work that a hub has placed on a cluster when it is drained. */
+/** Effect of a drain on workloads that a hub has placed on a cluster. */
 export type DrainEffect =
-  /** The hub places it elsewhere before it ends here. */
+  /** The hub places them elsewhere before they end here. */
   | 'Moves'
-  /** The hub places nothing new; whoever placed it has to take it away. */
+  /** The hub places no new ones; whoever placed them must remove them. */
   | 'Waits'
-  /** It ends with the membership. */
+  /** They end with the membership. */
   | 'Deletes'
-  /** The hub does not know of draining. */
+  /** The hub cannot drain. */
   | 'None';
 
-/** Something that a hub has placed on a cluster, in words: "ResourceBinding shop/web". */
+/** A workload that a hub has placed on a cluster, for messages: "ResourceBinding shop/web". */
 export type Placement = string;
 
-/** Work that a hub cannot place: pods of this size. */
+/** A workload that a hub cannot place: a number of pods of one size. */
 export interface Demand {
-  /** Whose it is, in words. What is of one source is placed as a whole. */
+  /** The workload, for messages. Demands of one source are placed as a whole. */
   readonly source: string;
-  /** UID of the workload itself (a Deployment, a Job), by which several hubs of one API server know it. Absent: not known. */
+  /** UID of the workload object (a Deployment, a Job), which several hubs of one API server share. Absent: unknown. */
   readonly uid?: string | undefined;
-  /** Namespace in the hub; absent: it is in none. */
+  /** Namespace in the hub; absent: cluster-scoped. */
   readonly namespace?: string | undefined;
   readonly count: number;
   readonly each: Amounts;
-  /** What else each asks for, by name of the resource (huge pages, devices). Absent: nothing. */
+  /** Other resources requested per pod, by name (huge pages, devices). Absent: none. */
   readonly others?: Readonly<Record<string, string>>;
-  /** On which nodes each can run, as a pod says it. Absent: on all without taints. */
+  /** Node rules of each pod, as in a pod spec. Absent: every node without taints. */
   readonly nodes?: NodeRules;
-  /** All that decides where its pods fit, where the hub has the whole pods. Absent: what is said by the three above. */
+  /** Scheduling fields of the pod template, where the hub has it. Absent: the three fields above apply. */
   readonly template?: PodTemplate;
   /** RFC 3339. */
   readonly since: string;
-  /** Of its pods. Absent: the hub does not tell, and it counts as 0, as in Kubernetes. */
+  /** Priority of its pods. Absent: the hub does not report it, and it counts as 0, as in Kubernetes. */
   readonly priority?: number | undefined;
-  /** All of the source goes to one cluster. Absent: it may be divided. */
+  /** The whole source goes to one cluster. Absent: it may be divided. */
   readonly inOneCluster?: true;
-  /** The hub places it nowhere before it is told that one cluster has room for all of it. Absent: it has not asked. */
+  /**
+   * The hub places it nowhere until it is told that one cluster has room for all of it. Absent: the hub does not ask.
+   */
   readonly isHeld?: true;
-  /** Why what it asks for cannot be read, or judged, a sentence: it buys nothing. Absent: it can be. */
+  /** Why its requests cannot be read or judged, a sentence: no cluster is bought for it. Absent: they can. */
   readonly problem?: string | undefined;
-  /** Whether the hub would place it on such a member, room aside. Absent: on each. */
+  /** Whether the hub would place it on such a member, apart from capacity. Absent: on every member. */
   readonly accepts?: (member: KnownMember) => boolean;
-  /** The hub places it only where this is served. Absent: every cluster serves it, or the hub does not look. */
+  /** The hub places it only where this kind is served. Absent: every cluster serves it, or the hub does not check. */
   readonly customKind?: CustomKind | undefined;
 }
 
-/** What a hub chooses a member by. */
+/** The fields by which a hub selects a member. */
 type KnownMember = Pick<Member, 'name' | 'labels' | 'zones'>;
 
-/** A kind that not every cluster serves, as the hub knows of it; one object for all work of the kind in one look. */
+/**
+ * A kind that not every cluster serves, as the hub knows it; one object for all workloads of the kind per observation.
+ */
 export interface CustomKind {
   /** API version and kind: `batch.volcano.sh/v1alpha1 Job`. */
   readonly kind: string;
-  /** Names of the members that serve it, as the hub says. */
+  /** Names of the members that serve it, by the hub's status. */
   readonly servedBy: ReadonlySet<string>;
-  /** Whether the hub itself has it come to such a member. */
+  /** Whether the hub itself propagates its definition to such a member. */
   readonly isBroughtTo: (member: KnownMember) => boolean;
 }
 
-/** What a pod says of the nodes that it can run on. */
+/** Node rules of a pod spec. */
 export interface NodeRules {
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly affinity?: { readonly nodeAffinity: { readonly requiredDuringSchedulingIgnoredDuringExecution: object } };
   readonly tolerations?: readonly object[];
 }
 
-/** A template of pods, of which no more than what decides where they fit: bounded by the hub's file. */
+/** The scheduling fields of a pod template, bounded by the hub's file. */
 export interface PodTemplate {
   readonly labels: Readonly<Record<string, string>>;
   readonly spec: Pod['spec'];
 }
 
-/** Work that a hub has placed on a member. */
+/** A workload that a hub has placed on a member. */
 export interface PlacedWork
   extends Pick<Demand, 'source' | 'count' | 'each' | 'inOneCluster' | 'accepts' | 'customKind'> {
-  /** The object on the member that makes its pods. */
+  /** The object on the member that creates its pods. */
   readonly workload: { readonly kind: string; readonly namespace: string; readonly name: string };
-  /** Why the hub would not move it to where there is room, the end of a sentence that begins with the source. Absent: it would. */
+  /**
+   * Why the hub would not move it to another cluster with room, the end of a sentence that begins with the source.
+   * Absent: it would.
+   */
   readonly stays?: string | undefined;
 }
 
-/** A workload with pods, and the members on which its hub has decided to run it. */
+/** A workload with pods, and the members on which its hub has placed it. */
 export interface PlacedSource {
-  /** Whose it is, in words: no two of a hub are the same. */
+  /** The workload, for messages: unique in the hub. */
   readonly source: string;
   /** Names of the members. */
   readonly members: readonly string[];
-  /** Only members of this namespace, where names are unique within one. Absent: names are unique in the hub. */
+  /** Members of this namespace only, where names are unique within one. Absent: names are unique in the hub. */
   readonly memberNamespace?: string | undefined;
-  /** The object on the members that makes its pods. Absent: the hub does not tell. */
+  /** The object on the members that creates its pods. Absent: the hub does not report it. */
   readonly workload?: { readonly namespace: string; readonly name: string } | undefined;
-  /** The hub divides the replicas by the room that members have. Absent: each member may have a copy, or a fixed share. */
+  /** The hub divides replicas by the members' free capacity. Absent: each member may have a copy or a fixed share. */
   readonly isDivided?: true;
 }
 
-/** Objects of which each says what has no place. */
+/** Watched objects that report unplaced workloads. */
 export interface DemandWatch {
   readonly resources: readonly Resource[];
-  /** What one of them says; undefined: nothing. */
+  /** Digest of an object's report; undefined: none. */
   readonly says: (object: KubeObject) => string | undefined;
 }
 
-/** What a hub is told of work that it holds. Retry: nothing is to be had for it now, and others may have its turn meanwhile. */
+/**
+ * Answer to a hub about a workload that it holds. Retry: no capacity can be bought for it now, and others may take its
+ * turn.
+ */
 export interface Answer {
   readonly state: 'Ready' | 'Pending' | 'Retry';
   readonly message: string;
 }
 
-/** A part of the status of an object of the hub's, to be written only at the version that was read. */
+/** A part of an object's status in the hub, written only at the version that was read. */
 export interface StatusPart {
   readonly resource: Resource;
   readonly object: KubeObject;
 }
 
-/** What a hub asks about work that it holds until it is told that there is room. */
+/** Questions of a hub about workloads that it holds until capacity is confirmed. */
 export interface Asking {
-  /** Whose that work is, as in Demand. */
+  /** Sources of these workloads, as in Demand. */
   readonly sources: readonly string[];
-  /** What was placed a moment ago: its pods may not be seen on their clusters yet, and their room is taken all the same. Pure. */
+  /**
+   * Workloads placed a moment ago: their pods may not be visible on their clusters yet, but their capacity is taken.
+   * Pure.
+   */
   taking(now: Date): readonly Demand[];
   /**
-   * What is to be written, only what differs; what people wait for comes first. Pure.
-   * @param say what becomes of a source (undefined: nobody knows now); undefined: no policy buys for this hub
+   * The status parts to write, only those that differ, in order of urgency. Pure.
+   * @param say answer for a source (undefined: unknown now); undefined: no policy buys for this hub
    */
   answers(say: ((source: string) => Answer | undefined) | undefined, now: Date): readonly StatusPart[];
 }
 
 /**
- * A multi-cluster system. `observe` reads, all else is pure: the controller applies what is returned, after writing it down, and deletes
- * only what it wrote down. @typeParam Seen what one look at the hub and the member brings
+ * A multi-cluster system. `observe` reads, everything else is pure: the controller records the returned objects,
+ * applies them, and deletes only recorded ones. @typeParam Seen result of one observation of hub and member
  */
 export interface HubType<Seen = unknown> {
   readonly type: HubTypeName;
-  /** Longest name of a member. */
+  /** Longest permitted name of a member. */
   readonly nameLimit: number;
-  /** Kinds in the hub by whose objects of ours a join goes on: they are watched. */
+  /** Kinds in the hub whose objects of Coppice's advance a join: they are watched. */
   readonly watches: readonly Resource[];
-  /** What else it wants objects of, beside Secrets and what identities are made of: what is left over of a member is looked for among them. */
+  /** Kinds it creates in addition to Secrets and those of identities: leftovers of a member are searched among them. */
   readonly writes?: readonly Pick<Place, 'on' | 'resource'>[];
-  /** Who opens connections to whom. */
+  /** Which side opens connections. */
   dials(spec: HubSpec): 'HubToMember' | 'MemberToHub' | 'Both' | 'Neither';
-  /** Why no cluster can join this hub: sentences. Nothing is written before there are none. */
+  /** Why no cluster can join this hub, as sentences. Nothing is written while there are any. */
   validate(hub: Reader, spec: HubSpec): Promise<readonly string[]>;
   identities(member: Member, spec: HubSpec): readonly Identity[];
   observe(hub: Reader, cluster: Reader | undefined, member: Member, spec: HubSpec): Promise<Seen>;
-  /** Somebody else's object for the same cluster, whatever its name; read before anything is made. Absent: the hub cannot tell. */
+  /**
+   * A foreign registration of the same cluster under any name; read before anything is created. Absent: the hub cannot
+   * tell.
+   */
   foreignEntry?(hub: Reader, member: Member, spec: HubSpec): Promise<ForeignEntry | undefined>;
-  /** The same objects each time, as they should be now; also of a cluster that has long joined. */
+  /** The desired objects, the same at each call; also of a cluster that joined long ago. */
   join(member: Member, spec: HubSpec, seen: Seen): readonly Step[];
   leave(member: Member, spec: HubSpec, seen: Seen): readonly Removal[];
-  /** Of this hub as it is set up now. */
+  /** Effect of a drain with the hub's present setup. */
   drains(spec: HubSpec, seen: Seen): DrainEffect;
 
-  /** Keeps new work away: what is there already as it is to be for a member that is `closed`; nothing is made. Absent: the hub has no way to. */
+  /**
+   * Keeps new workloads away: existing objects in their form for a `closed` member; nothing is created. Absent: the hub
+   * cannot cordon.
+   */
   cordon?(member: Member, spec: HubSpec, seen: Seen): readonly Wanted[];
-  /** Has the hub move work away, beyond what `cordon` does. */
+  /** Makes the hub move workloads away, in addition to `cordon`. */
   drain?(member: Member, spec: HubSpec, seen: Seen): readonly Wanted[];
-  /** What is still placed on the member. Absent: the hub cannot tell, and the drain counts as done. */
+  /** Workloads still placed on the member. Absent: the hub cannot tell, and the drain counts as done. */
   placements?(member: Member, seen: Seen): readonly Placement[];
   /**
-   * Work without room that the hub would not look at again by itself, although this look at it is the one after which the member takes more.
-   * Done once, when the steps are written; bounded by the hub's file.
+   * Unplaced workloads that the hub would not retry by itself although this observation lets the member take more.
+   * Applied once, with the steps; bounded by the hub's file.
    */
   requeue?(member: Member, spec: HubSpec, seen: Seen): readonly Touch[];
-  /** What keeps an object of the member from going that somebody deletes in the hub, and that nobody else would change. */
+  /**
+   * Removes obstacles to the deletion of a member's object that a person deletes in the hub, and that nobody else would
+   * remove.
+   */
   release?(member: Member, spec: HubSpec, seen: Seen): readonly Touch[];
-  /** Work that the hub cannot place for want of room. */
+  /** Workloads that the hub cannot place for lack of capacity. */
   demand?(hub: Reader, spec: HubSpec, hubName: string): Promise<readonly Demand[]>;
-  /** What it has decided to run where: until pods are seen there, a member looks as if it had no work. Absent: it does not tell. */
+  /**
+   * Placements decided by the hub: until their pods are visible, a member would look empty. Absent: the hub does not
+   * report them.
+   */
   placed?(hub: Reader, spec: HubSpec): Promise<readonly PlacedSource[]>;
-  /** What is watched for that, so that work does not wait for the next look. Absent: it does. */
+  /** Watched so that workloads do not wait for the next observation. Absent: they wait. */
   demandWatch?: DemandWatch;
-  /** What the hub holds, and waits for our word about; undefined: nothing there is set up to ask. Absent: hubs of this type never ask. */
+  /**
+   * Workloads held by the hub until Coppice answers; undefined: the hub is not set up to ask. Absent: hubs of this type
+   * never ask.
+   */
   asks?(hub: Reader, spec: HubSpec, hubName: string): Promise<Asking | undefined>;
-  /** What is watched to hear that something is set up to ask. */
+  /** Watched to notice that the hub was set up to ask. */
   askWatch?: DemandWatch;
   /**
-   * Work with pods that it has placed on a member, of which it is asked whether it can be moved before any is; a sentence: as it is set up
-   * it moves none. Absent: it does not tell, and no cluster is emptied that could stay as it is.
+   * Workloads with pods on a member, read before a cluster is emptied to decide whether they can be moved; a sentence:
+   * the hub's setup moves none. Absent: the hub does not report them, and no cluster that could stay is emptied.
    */
   placedWork?(hub: Reader, spec: HubSpec, member: string): Promise<readonly PlacedWork[] | string>;
   /**
-   * What the hub counts of a node on which so much is free, in a cluster with nodes of these sizes. Absent: all of it. What it counts less it
-   * places nothing on, so nobody may take it for room.
+   * The part of a node's free amounts that the hub counts, in a cluster with these node sizes. Absent: all of it. The
+   * hub places nothing on uncounted amounts, so they are no free capacity.
    */
   counts?(sizes: readonly Amounts[], spec: HubSpec): (free: Amounts) => Amounts;
-  /** What the hub believes that is free on the member. */
+  /** Free capacity of the member as the hub believes. */
   capacity?(member: Member, seen: Seen): Amounts | undefined;
-  /** What else a new credential needs before the old one ends (a restart, a bumped annotation). */
+  /**
+   * Additional objects that a renewed credential needs before the old one expires (a restart, a changed annotation).
+   */
   rotate?(member: Member, spec: HubSpec, seen: Seen): readonly Wanted[];
 }

@@ -19,15 +19,15 @@ const HELMRELEASES: Resource = {
   kind: 'HelmRelease',
   namespaced: true,
 };
-/** What deploys to other clusters. */
+/** Kinds of Flux that deploy to other clusters. */
 const DEPLOYING = [KUSTOMIZATIONS, HELMRELEASES];
 
 const ACCESS = 'access';
 const DAY = 24 * 3600;
-/** Where Flux looks first. */
+/** Key of the Secret that Flux reads first. */
 const KEY = 'value';
 
-/** Something of Flux that names the cluster. */
+/** A Flux object that refers to the cluster's Secret. */
 interface User {
   /** `Kustomization namespace/name`. */
   readonly text: string;
@@ -38,10 +38,10 @@ interface Seen {
   readonly users: readonly User[];
 }
 
-/** Flux: it knows no clusters, only Secrets with kubeconfigs that are named where something is deployed. */
+/** Flux, which has no cluster objects: only Secrets with kubeconfigs, named by what deploys to the cluster. */
 export const fluxHub: HubType<Seen> = {
   type: 'Flux',
-  // The Secret's name, with its suffix, is at most 63 characters: it is written into labels as well.
+  // // The Secret's name, with its suffix, has at most 63 characters: it is also a label value.
   nameLimit: 52,
   watches: [],
   dials: () => 'HubToMember',
@@ -53,7 +53,7 @@ export const fluxHub: HubType<Seen> = {
     return [`the hub serves neither ${kinds}: install Flux`];
   },
 
-  // The Secret is read anew for each reconciliation, so a short-lived token will do.
+  // // Flux reads the Secret for each reconciliation, so a short-lived token suffices.
   identities: (member, { flux }) => [
     {
       name: ACCESS,
@@ -64,7 +64,7 @@ export const fluxHub: HubType<Seen> = {
     },
   ],
 
-  // Its Secrets are known by what is in them: a kubeconfig with the URL of the cluster.
+  // // A Secret is matched by its content: a kubeconfig with the cluster's URL.
   async foreignEntry(hub, member, spec) {
     const { namespace, name: wanted } = secretPlace(member, spec);
     for (const name of new Set([wanted, ...(await namedSecrets(hub, namespace))])) {
@@ -74,7 +74,7 @@ export const fluxHub: HubType<Seen> = {
       return {
         name: isOwnable ? member.name : name,
         places: [takenOver(SECRETS, secret)],
-        // It may be what its cluster is attached by, or anything else.
+        // // It may be the kubeconfig that attaches the cluster, or any other Secret.
         ...(!isOwnable && { whyNot: `Secret ${namespace}/${name} of the hub is not called ${wanted}` }),
       };
     }
@@ -101,13 +101,14 @@ export const fluxHub: HubType<Seen> = {
   leave(member, spec, { users }) {
     const place = secretPlace(member, spec);
     const going = users.filter(({ isGoing }) => isGoing).map(({ text }) => text);
-    // Who is being deleted without the Secret leaves all that it deployed in the cluster; who is not has to live without it.
+    // // A Flux object deleted without the Secret leaves its resources in the cluster; those not being deleted lose
+    // their access.
     const waiting =
       going.length > 0 ? `${going.join(', ')} is being deleted, and needs Secret ${place.name} for it` : undefined;
     return [{ places: [place], waiting }];
   },
 
-  // A Kustomization stays on its cluster until somebody deletes it: Flux places nothing by itself, and moves nothing.
+  // // A Kustomization stays on its cluster until it is deleted: Flux places and moves nothing by itself.
   drains: () => 'Waits',
   placements: (_member, { users }) => users.map(({ text }) => text),
 };
@@ -118,13 +119,13 @@ const secretPlace = (member: Member, { flux }: HubSpec): SecretPlace =>
 const accessSecret = (member: Member, spec: HubSpec, token: string): Wanted =>
   secretWith(secretPlace(member, spec), { [KEY]: kubeconfigOf(member, token) }, { labels: member.labels });
 
-/** Of those that deploy to other clusters. */
+/** Names of kubeconfig Secrets that Flux objects use. */
 async function namedSecrets(hub: Reader, namespace: string): Promise<string[]> {
   const lists = await Promise.all(DEPLOYING.map((resource) => hub.list(resource, { namespace })));
   return lists.flat().flatMap(({ spec }) => (spec as Deploying | undefined)?.kubeConfig?.secretRef?.name ?? []);
 }
 
-/** They can name Secrets of their own namespace only. */
+/** Flux objects that use a Secret; they can refer to Secrets of their own namespace only. */
 async function usersOf(hub: Reader, { namespace, name }: { namespace: string; name: string }): Promise<User[]> {
   const found = await Promise.all(
     DEPLOYING.map(async (resource) => {

@@ -9,7 +9,7 @@ import { karmadaHub } from './karmada/karmada.ts';
 import { kueueHub } from './kueue.ts';
 import { openClusterManagementHub } from './open-cluster-management.ts';
 
-/** Every hub that clusters can join. */
+/** The supported hub types. */
 const HUB_TYPES: Readonly<Record<HubTypeName, HubType<any>>> = {
   ClusterProfile: clusterProfileHub,
   ArgoCD: argoCDHub,
@@ -20,7 +20,7 @@ const HUB_TYPES: Readonly<Record<HubTypeName, HubType<any>>> = {
   OpenClusterManagement: openClusterManagementHub,
 };
 
-/** Kinds on one side that hubs of any type write, or have written for a member that has not left. */
+/** Kinds on one side that any hub type writes, or has written for a member that has not left. */
 export const kindsWritten = (side: Side): Resource[] => {
   const types: readonly HubType[] = Object.values(HUB_TYPES);
   const own = types.flatMap(({ watches, writes = [] }) => [
@@ -31,5 +31,5 @@ export const kindsWritten = (side: Side): Resource[] => {
   return [...new Map(all.map((kind) => [`${kind.group}/${kind.plural}`, kind])).values()];
 };
 
-/** What joins clusters to hubs of this type; undefined: this build knows no such type. */
+/** Implementation of a hub type; undefined: unknown in this build. */
 export const hubType = (type: string): HubType | undefined => (HUB_TYPES as Record<string, HubType | undefined>)[type];

@@ -15,19 +15,20 @@ import {
 } from './kueue-demand.ts';
 import { ADMISSIONCHECKS, KUEUE_API_VERSION, MULTIKUEUE_CONTROLLER, WORKLOADS } from './kueue-kinds.ts';
 
-/** Whoever reads a Workload reads all of it. */
+/** Message limit: all of a Workload is loaded by every reader. */
 const MOST_WORDS = 1000;
 /**
- * Seconds until Kueue takes the quota back of a job that nothing is to be had for: at once, then one minute, two, four, five. Kueue 0.19
- * waits before it evicts, and not after: with a longest time of an hour one job would keep its quota from all others for that long.
+ * Backoff in seconds before Kueue takes the quota back from a job without available capacity: zero, then one minute,
+ * two, four, five. Kueue 0.19 waits before the eviction, not after: with an hour one job would hold its quota for that
+ * long.
  */
 const SECOND_RETRY_S = 60;
 const LONGEST_RETRY_S = 300;
 
-/** The pods of a job are on its cluster within this time. */
+/** Longest time until a dispatched job's pods are visible on its cluster. */
 const COMING_MS = 10_000;
 
-/** An AdmissionCheck, as far as it is read here. */
+/** The fields of an AdmissionCheck that are read. */
 export type AdmissionCheck = KubeObject & {
   spec?: { controllerName?: string; parameters?: object };
   status?: { conditions?: Condition[] };
@@ -38,10 +39,10 @@ type Say = Parameters<Asking['answers']>[0];
 const namesBy = (checks: readonly AdmissionCheck[], controller: string): string[] =>
   checks.filter(({ spec }) => spec?.controllerName === controller).map(({ metadata }) => metadata.name);
 
-/** Names of those that we answer for. */
+/** Names of the AdmissionChecks that Coppice answers. */
 export const ownChecks = (checks: readonly AdmissionCheck[]): string[] => namesBy(checks, ADMISSION_CONTROLLER);
 
-/** Has checks of ours heard of that come, or that somebody changes. */
+/** Notices Coppice's AdmissionChecks when they are created or changed. */
 export const askWatch: DemandWatch = {
   resources: [ADMISSIONCHECKS],
   says: (object) => {
@@ -51,9 +52,9 @@ export const askWatch: DemandWatch = {
 };
 
 /**
- * What checks of ours ask of a hub. Jobs of other hubs of this API server are theirs: a job belongs to the hub by whose check it is
- * dispatched. Pure.
- * @param check name of the AdmissionCheck by which jobs of the hub are dispatched
+ * Questions of Coppice's AdmissionChecks. Jobs dispatched by other hubs of the API server are left out: a job belongs
+ * to the hub whose check dispatches it. Pure.
+ * @param check name of the AdmissionCheck that dispatches jobs of the hub
  */
 export function askingOf(
   checks: readonly AdmissionCheck[],
@@ -79,7 +80,7 @@ export function askingOf(
           admitted?.status === 'True' && Date.parse(admitted.lastTransitionTime) + COMING_MS > now.getTime();
         if (!clusterName || !isFresh) return [];
         const accepts = (member: { name: string }) => member.name === clusterName;
-        // It is there, whatever is known of where it fits.
+        // // The job exists, whether or not it can be placed.
         return (partsOf(workload, '') ?? []).map((demand) => ({ ...demand, problem: undefined, accepts }));
       }),
     answers(say, now) {
@@ -91,7 +92,7 @@ export function askingOf(
         return answer ? answerPart(workload, own, answer, now) : [];
       });
       const isNews = (news: boolean) => answers.filter((one) => one.isNews === news).map(({ part }) => part);
-      // What goes on, or gives its quota back, before words alone.
+      // // Changes of state before changes of message alone.
       return [...active, ...isNews(true), ...isNews(false)];
     },
   };
@@ -110,7 +111,7 @@ function answerTo(
     return { state: 'Pending', message };
   }
   const retry = (message: string): Answer => ({ state: 'Retry', message });
-  // It would run in the hub, which no cluster that is bought makes larger.
+  // // The job would run in the hub itself, whose capacity no bought cluster increases.
   if (passed === undefined)
     return retry('Coppice buys clusters for MultiKueue only: its ClusterQueue names no AdmissionCheck of MultiKueue');
   if (!say) return retry(noPolicy(hubName));
@@ -124,7 +125,7 @@ function answerTo(
 
 const noPolicy = (hubName: string): string => `no BurstPolicy names Hub ${hubName}, so nobody would buy room`;
 
-/** All entries of ours, or those that are left out would go. */
+/** All entries of Coppice's checks: an apply removes those it leaves out. */
 function answerPart(
   { metadata, status }: DispatchedWorkload,
   own: readonly string[],
@@ -164,7 +165,9 @@ function answerPart(
 const retryAfter = ({ retryCount = 0 }: CheckState): number =>
   retryCount === 0 ? 0 : Math.min(LONGEST_RETRY_S, SECOND_RETRY_S * 2 ** Math.min(retryCount - 1, 10));
 
-/** Kueue gives no quota by a check that is not active: nothing would be answered there. */
+/**
+ * Condition Active of an AdmissionCheck: Kueue reserves no quota by an inactive check, so nothing would be answered.
+ */
 function activePart(
   { metadata: { name, uid }, spec, status }: AdmissionCheck,
   hubName: string,
@@ -178,7 +181,8 @@ function activePart(
     : isServed
       ? { status: 'True', reason: 'Active', message: serves }
       : { status: 'False', reason: 'NoPolicy', message: noPolicy(hubName) };
-  // Several hubs of one API server may share it: as long as one serves it, none has to say so again, and none takes it back.
+  // // Several hubs of one API server may share the check: while one serves it, the others neither repeat nor revoke
+  // it.
   const isTheirs =
     said.reason !== 'BadParameters' && known?.status === 'True' && (isServed || known.message !== serves);
   if (isTheirs || (known?.status === said.status && known.reason === said.reason)) return [];

@@ -7,36 +7,36 @@ import { GPU, othersOf } from './amounts.ts';
 import type { Amounts, Demand } from './contract.ts';
 import { isReadable, type PodSet, templateOf } from './kueue-pods.ts';
 
-/** Name of a podSet that has none, as Kueue fills it in. */
+/** Kueue's default name of a podSet. */
 const MAIN = 'main';
 
-/** Of jobs that nobody can judge so many are told of, where only one job is looked at. */
+/** Jobs reported as unreadable, where only one job is considered. */
 const MOST_TOLD = 10;
 
 interface Assigned {
   readonly name: string;
   readonly count?: number;
-  /** Of all its pods together, as Kueue counts them: with what defaults and overhead add. */
+  /** For all its pods together, as Kueue counts them, with defaults and overhead. */
   readonly resourceUsage?: Readonly<Record<string, string>>;
 }
 
-/** What an AdmissionCheck says of a Workload. */
+/** State of an AdmissionCheck on a Workload. */
 export interface CheckState {
   readonly name: string;
   readonly state: string;
   readonly message?: string;
   readonly lastTransitionTime?: string;
   readonly requeueAfterSeconds?: number;
-  /** How often it has said Retry, as Kueue counts. */
+  /** Number of Retry answers, counted by Kueue. */
   readonly retryCount?: number;
 }
 
-/** A Workload, as far as it is read here. */
+/** The fields of a Workload that are read. */
 export type DispatchedWorkload = KubeObject & {
   spec?: {
     active?: boolean;
     queueName?: string;
-    /** As Kueue has resolved it of the job's class. */
+    /** Resolved by Kueue from the job's class. */
     priority?: number;
     podSets?: PodSet[];
   };
@@ -51,12 +51,12 @@ export type DispatchedWorkload = KubeObject & {
 };
 
 /**
- * Jobs that all clusters were asked to take, and none has taken; and those that a check of ours holds, or has let go a moment ago: until a
- * cluster has them, no other job may be promised their room. One that waits for quota of the hub is not among them: that is a limit that
- * somebody has set, and a cluster more would not change it. Pure.
- * @param check name of the AdmissionCheck by which they are dispatched
- * @param clusters those that Kueue can ask, with when it could first; undefined: nobody knows
- * @param own names of the AdmissionChecks that we answer for
+ * Jobs that were offered to all clusters and taken by none, and jobs that Coppice's check holds or has just released:
+ * until a cluster takes them, their capacity must not be promised to others. Jobs that wait for quota of the hub are
+ * left out: another cluster would not raise that limit. Pure.
+ * @param check name of the AdmissionCheck that dispatches them
+ * @param clusters clusters that Kueue can offer to, with since when; undefined: unknown
+ * @param own names of Coppice's AdmissionChecks
  */
 export function waitingJobs(
   workloads: readonly DispatchedWorkload[],
@@ -69,10 +69,11 @@ export function waitingJobs(
     const dispatch = admissionChecks.find(({ name, state }) => name === check && state === 'Pending');
     if (!dispatch || !isOffered(workload)) return [];
     const ours = admissionChecks.filter(({ name }) => own.includes(name));
-    // Somebody else may hold it for days: a cluster would be paid for all the while.
+    // // Another check may hold the job for days, while the cluster would cost money.
     if (ours.length > 0 && heldBefore(workload, check, own).length > 0) return [];
     if (ours.some(({ state }) => state !== 'Pending' && state !== 'Ready')) return [];
-    // Kueue may ask a few at a time, and the next ones after minutes. Of what we hold it asks none.
+    // // Kueue may offer to a few clusters at a time, and to the next after minutes. Jobs that Coppice holds are
+    // offered to none.
     const since = dispatch.lastTransitionTime ?? '';
     if (ours.length === 0 && !isAskedFor(asked, since, clusters)) return [];
     const pods = podsOf(workload, since) ?? [];
@@ -81,8 +82,9 @@ export function waitingJobs(
 }
 
 /**
- * Whether all clusters were asked to take a job that waits since then. One that came later, Kueue may ask after minutes (with the incremental
- * dispatcher) or never: until then the job waits on, and its room counts as that of any other cluster.
+ * Whether a job waiting since then was offered to all clusters. A later cluster may be offered the job after minutes
+ * (with the incremental dispatcher) or never: until then the job waits, and the cluster's capacity counts as any
+ * other's.
  */
 function isAskedFor(
   asked: readonly string[],
@@ -93,7 +95,7 @@ function isAskedFor(
   return [...clusters].every(([name, active]) => asked.includes(name) || isLater(active));
 }
 
-/** AdmissionChecks of others that it has to pass before it is dispatched, and has not. */
+/** Foreign AdmissionChecks that the job must pass before it is dispatched and has not passed. */
 export const heldBefore = (
   { status }: DispatchedWorkload,
   check: string | undefined,
@@ -103,14 +105,17 @@ export const heldBefore = (
     name === check || own.includes(name) || state === 'Ready' ? [] : [name],
   );
 
-/** The pods that it has quota for; what has a problem stands for all of them. @returns undefined: nobody can read all of it */
+/**
+ * Pods with reserved quota; a demand with a problem stands for all of them. @returns undefined: the Workload cannot be
+ * read completely
+ */
 export function podsOf(workload: DispatchedWorkload, since: string): Demand[] | undefined {
   const demands = partsOf(workload, since);
   const bad = demands?.find(({ problem }) => problem !== undefined);
   return bad ? [bad] : demands;
 }
 
-/** The same, with each set of pods by itself. */
+/** Same as podsOf, for each podSet separately. */
 export function partsOf(workload: DispatchedWorkload, since: string): Demand[] | undefined {
   const { status = {}, spec, metadata } = workload;
   const demands: Demand[] = [];
@@ -138,7 +143,7 @@ export function partsOf(workload: DispatchedWorkload, since: string): Demand[] |
 export const isOffered = (workload: DispatchedWorkload): boolean =>
   isAlive(workload) && hasCondition(workload, 'QuotaReserved') && !hasCondition(workload, 'Evicted');
 
-/** It is to run, and no cluster has it. */
+/** It shall run, and no cluster has it. */
 const isAlive = (workload: DispatchedWorkload): boolean => {
   const { spec, status, metadata } = workload;
   const isStopped = spec?.active === false || metadata.deletionTimestamp !== undefined;
@@ -149,8 +154,8 @@ const hasCondition = (workload: DispatchedWorkload, type: string): boolean =>
   workload.status?.conditions?.some((one) => one.type === type && one.status === 'True') ?? false;
 
 /**
- * By what of a Workload or a ClusterQueue the two functions here may come to say something else; undefined: by nothing. It knows no
- * AdmissionCheck and no list of clusters, so it may be news of nothing. Pure.
+ * Digest of the fields of a Workload or ClusterQueue that can change the result of the two functions here; undefined:
+ * none can. It knows neither AdmissionChecks nor clusters, so it may change without effect. Pure.
  */
 export function waitsFor(object: KubeObject): string | undefined {
   if (object.kind === 'ClusterQueue') return inactiveSince(object as ClusterQueue);
@@ -159,15 +164,15 @@ export function waitsFor(object: KubeObject): string | undefined {
   const { conditions = [], nominatedClusterNames: asked, admissionChecks = [] } = workload.status ?? {};
   const pending = admissionChecks.filter(({ state }) => state === 'Pending').map(({ name }) => name);
   if (isOffered(workload)) return pending.length > 0 ? JSON.stringify([pending, asked]) : undefined;
-  // A job of which Kueue has not said so may have quota a moment later.
+  // // A job that Kueue has not refused may get quota a moment later.
   const isRefused = conditions.some(({ type, status }) => type === 'QuotaReserved' && status === 'False');
   return isRefused ? 'has no quota' : undefined;
 }
 
-/** Since when its AdmissionCheck keeps it from giving quota, and nothing else does. */
+/** Since when the AdmissionCheck alone makes the queue inactive. */
 function inactiveSince({ status }: ClusterQueue): string | undefined {
   const stopped = status?.conditions?.find(({ type, status: is }) => type === 'Active' && is === 'False');
-  // What else stops a queue comes before this reason.
+  // // Kueue reports other reasons before this one.
   return stopped?.reason === 'AdmissionCheckInactive' ? (stopped.lastTransitionTime ?? '') : undefined;
 }
 
@@ -187,11 +192,11 @@ type ClusterQueue = KubeObject & {
 };
 
 /**
- * The job that the first cluster is for. While Kueue reaches none of the list, the AdmissionCheck is not active, its ClusterQueues give no
- * quota, and no cluster is asked to take anything. Of those of the highest priority the oldest job that can be judged brings a cluster, as
- * Kueue has them queue; then the others get quota, or it is the limit that they wait for. Pure.
- * @param check name of the AdmissionCheck, which is not active
- * @param checks names of those that are
+ * The job for which the first cluster is bought. While Kueue reaches no listed cluster, the AdmissionCheck is inactive,
+ * its ClusterQueues reserve no quota, and no cluster is offered a job. The oldest readable job of the highest priority,
+ * in Kueue's queue order, gets a cluster; afterwards the others get quota, or wait for it. Pure.
+ * @param check name of the AdmissionCheck, which is inactive
+ * @param checks names of the active ones
  */
 export function firstJob(
   workloads: readonly DispatchedWorkload[],
@@ -207,7 +212,7 @@ export function firstJob(
     const since = queue && inactiveSince(queue);
     const passes = queue?.spec?.admissionChecksStrategy?.admissionChecks?.map(({ name }) => name) ?? [];
     if (since === undefined || !passes.includes(check)) return [];
-    // Another check that is not active no cluster would change.
+    // // A bought cluster would not activate another inactive check.
     if (!passes.every((name) => name === check || checks.includes(name))) return [];
     if (!isAlive(workload) || hasCondition(workload, 'QuotaReserved')) return [];
     const demands = demandsOf(workload, later(metadata.creationTimestamp, since));
@@ -216,17 +221,17 @@ export function firstJob(
   const age = ({ workload }: (typeof candidates)[number]) =>
     `${workload.metadata.creationTimestamp} ${keyOf(workload)}`;
   const priority = ({ workload }: (typeof candidates)[number]) => workload.spec?.priority ?? 0;
-  // A policy may buy nothing for a low one, and nobody else would be heard of.
+  // // By priority: a policy may buy nothing for a low one, and the others would be missed.
   const inOrder = candidates.sort((a, b) => priority(b) - priority(a) || (age(a) < age(b) ? -1 : 1));
   const problems = inOrder.flatMap(({ demands }) => demands.find(({ problem }) => problem !== undefined) ?? []);
   const first = inOrder.find(({ demands }) => demands.every(({ problem }) => problem === undefined));
-  // What buys nothing keeps no other from being the first, and is told of.
+  // // A job that cannot be read blocks no other, and is reported.
   return [...problems.slice(0, MOST_TOLD), ...(first?.demands ?? [])];
 }
 
 const later = (one = '', other = ''): string => (one > other ? one : other);
 
-/** @returns undefined: nobody can read it. */
+/** @returns undefined: the Workload cannot be read */
 function demandsOf(workload: DispatchedWorkload, since: string): Demand[] | undefined {
   const { metadata, spec: { podSets = [] } = {} } = workload;
   if (!podSets.every(isReadable)) return undefined;
@@ -251,7 +256,9 @@ function demandsOf(workload: DispatchedWorkload, since: string): Demand[] | unde
   }
 }
 
-/** Whether the queue may ever give so much. What it may borrow of a cohort is not counted up: there it may. */
+/**
+ * Whether the queue could ever reserve this much. Amounts borrowed from a cohort are not summed: it counts as possible.
+ */
 function fits(demands: readonly Demand[], { spec = {} }: ClusterQueue): boolean {
   if (spec.cohortName) return true;
   const quotas = spec.resourceGroups?.flatMap(({ flavors = [] }) => flavors.flatMap(({ resources = [] }) => resources));
@@ -282,9 +289,9 @@ const priorityOf = ({ spec: { priority } = {} }: DispatchedWorkload): Pick<Deman
   Number.isInteger(priority) ? { priority } : {};
 
 /**
- * What decides where pods of a set fit, and what they ask for besides CPU, memory and GPUs. Kueue's quota need not know of it; a cluster
- * that lacks it would be bought, asked, and left empty.
- * @returns undefined: nobody can read it
+ * Scheduling fields of a podSet's pods, and requests besides CPU, memory and GPUs. Kueue's quota may ignore them; a
+ * cluster without them would be bought, offered the job, and left empty.
+ * @returns undefined: the podSet cannot be read
  */
 function placingOf(
   workload: DispatchedWorkload,
@@ -295,7 +302,7 @@ function placingOf(
   if (!isReadable(podSet)) return undefined;
   try {
     const requests = [...effectiveRequests(podSet.template)];
-    // A pod that asks for less than nothing would make room for the jobs of others.
+    // // A negative request would free capacity for other jobs.
     if (requests.some(([, amount]) => amount < 0)) return { problem: NOT_JUDGED.BadQuantity };
     const asked = requests.filter(([, amount]) => amount > 0);
     const others = othersOf(Object.fromEntries(asked.map(([name, amount]) => [name, String(amount)])));
@@ -306,7 +313,7 @@ function placingOf(
   }
 }
 
-/** @returns undefined: nobody can read it. */
+/** @returns undefined: the amounts cannot be read */
 function eachOf({ count = 0, resourceUsage = {} }: Assigned): Amounts | undefined {
   const { cpu, memory, [GPU]: gpu } = resourceUsage;
   try {

@@ -2,7 +2,7 @@ import type { Resource } from '../kube/resources.ts';
 
 export const KUEUE_GROUP = 'kueue.x-k8s.io';
 export const KUEUE_API_VERSION = `${KUEUE_GROUP}/v1beta2`;
-/** Who answers for the AdmissionChecks by which jobs are dispatched to clusters. */
+/** Controller of the AdmissionChecks that dispatch jobs to clusters. */
 export const MULTIKUEUE_CONTROLLER = `${KUEUE_GROUP}/multikueue`;
 
 const kind = (name: string, plural: string, namespaced: boolean): Resource => ({

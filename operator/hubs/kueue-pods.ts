@@ -4,11 +4,11 @@ import type { KubeObject, Pod } from '../kube/resources.ts';
 import { quantitiesOf } from './amounts.ts';
 import type { Amounts, PodTemplate } from './contract.ts';
 
-/** A set of equal pods of a Workload, as far as it is read here. */
+/** The fields of a podSet that are read: a number of equal pods of a Workload. */
 export interface PodSet {
   readonly name?: string;
   readonly count?: number;
-  /** Kueue's own API server takes one without a spec, too: isReadable() comes first. */
+  /** Kueue's API server accepts one without a spec too: call isReadable() first. */
   readonly template: { readonly metadata?: { readonly labels?: Record<string, string> }; readonly spec: Pod['spec'] };
   readonly topologyRequest?: {
     readonly required?: string;
@@ -17,21 +17,24 @@ export interface PodSet {
   };
 }
 
-/** Of what decides where pods run so much is looked at, as JSON: a tenant writes it, and it is held against each node. */
+/**
+ * Longest scheduling part of a pod template that is read, as JSON: a tenant writes it, and it is evaluated for each
+ * node.
+ */
 const MOST_CHARACTERS = 16_384;
-/** Hard rules about other pods: each is held against all pods of its namespace. */
+/** Hard rules about other pods: each is evaluated for all pods of its namespace. */
 const MOST_RULES = 16;
 
-/** Whether it says what runs in its pods: whoever may write Workloads may leave it out. */
+/** Whether it names its containers: a writer of Workloads may omit them. */
 export const isReadable = ({ template }: PodSet): boolean => Array.isArray(template?.spec?.containers);
 
-/** Gates that Kueue puts on pods, and takes off when it admits them. */
+/** Scheduling gates that Kueue sets on pods and removes at admission. */
 const OWN_GATES = 'kueue.x-k8s.io/';
 
 /**
- * What decides where the pods of a set fit, by the rules that operator/burst/fit models; or why that cannot be said, a sentence. Throws
- * RangeError when an amount cannot be read. Pure.
- * @param each what quota counts each pod with
+ * Scheduling fields of a podSet's pods, for the rules of operator/burst/fit; or a sentence why they cannot be read.
+ * Throws RangeError for an invalid quantity. Pure.
+ * @param each amounts per pod that quota counts
  */
 export function templateOf(
   workload: KubeObject,
@@ -67,7 +70,7 @@ export function templateOf(
   return { template: kept };
 }
 
-/** No more of a spec than decides where a pod fits: images and environments are long, and differ where pods are alike otherwise. */
+/** The scheduling fields of a pod spec: images and environments are long, and differ between otherwise equal pods. */
 function placingPartOf(spec: Pod['spec']): Pod['spec'] {
   const { nodeSelector, tolerations, topologySpreadConstraints, overhead, resources } = spec;
   const { nodeAffinity, podAffinity, podAntiAffinity } = spec.affinity ?? {};
@@ -100,13 +103,13 @@ interface Container {
   readonly ports?: readonly { containerPort?: number; hostPort?: number; hostIP?: string; protocol?: string }[];
 }
 
-/** Without its name: pods that are alike in all else are judged once. */
+/** Without its name: pods equal in all else are evaluated once. */
 function containerOf(
   { resources, restartPolicy, ports = [] }: Container,
   onHost = false,
 ): Container & { name: string } {
   const { limits, requests } = resources ?? {};
-  // On the network of the host each port is one of the host, as the API server writes into pods and not into templates.
+  // // With hostNetwork each port is a host port; the API server fills this into pods but not into templates.
   const taken = ports
     .map(({ containerPort, hostPort = onHost ? containerPort : undefined, hostIP, protocol }) => ({
       ...(hostPort && { hostPort }),
@@ -122,7 +125,7 @@ function containerOf(
   };
 }
 
-/** What quota counts beyond the template is overhead of its pods: defaults of the namespace, of a RuntimeClass. */
+/** Amounts that quota counts beyond the template are overhead: defaults of the namespace, or of a RuntimeClass. */
 function overheadOf(spec: Pod['spec'], each: Amounts): Pick<Pod['spec'], 'overhead'> {
   const asked = effectiveRequests({ spec });
   const own = effectiveRequests({ spec: { containers: [], overhead: spec.overhead ?? {} } });
@@ -135,7 +138,7 @@ function overheadOf(spec: Pod['spec'], each: Amounts): Pick<Pod['spec'], 'overhe
   return { overhead: { ...spec.overhead, ...Object.fromEntries(written) } };
 }
 
-/** Hard ones; each is read anew for each pod that is there. */
+/** Hard rules about other pods; each is evaluated for each existing pod. */
 function rulesAboutPods({ affinity, topologySpreadConstraints = [] }: Pod['spec']): { namespaceSelector?: object }[] {
   const { podAffinity, podAntiAffinity } = affinity ?? {};
   const hard = [podAffinity, podAntiAffinity].flatMap((of) => of?.requiredDuringSchedulingIgnoredDuringExecution ?? []);
@@ -143,8 +146,8 @@ function rulesAboutPods({ affinity, topologySpreadConstraints = [] }: Pod['spec'
 }
 
 /**
- * Without the labels that name the job, where no rule of its own reads them: jobs that are alike in all else are then judged once, and not
- * each by itself.
+ * Labels without those that name the job, unless a rule of the pod reads them: otherwise equal jobs are then evaluated
+ * once.
  */
 function sharedLabels({ metadata }: KubeObject, labels: Record<string, string> = {}): Record<string, string> {
   const names = new Set([metadata, ...(metadata.ownerReferences ?? [])].flatMap(({ name, uid }) => [name, uid]));

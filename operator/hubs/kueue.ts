@@ -38,19 +38,25 @@ import {
 import { accountName, KUEUE_RULES } from './rights.ts';
 import { kubeconfigOf, type SecretPlace, secretAt, secretWith, serverIn } from './secrets.ts';
 
-/** In the list where no cluster takes work: Kueue takes no empty one, and stops at a name that there is no cluster of. */
+/**
+ * Placeholder in the list while no cluster takes jobs: Kueue rejects an empty list, and dispatches nothing for an
+ * unknown name.
+ */
 export const NO_CLUSTER = 'coppice-no-cluster';
-/** So many clusters Kueue takes in a list. */
+/** Clusters that Kueue permits in a list. */
 const MOST_CLUSTERS = 20;
-/** Which manager has made a Workload or a job in a cluster. */
+/** Label with the manager that created a Workload or job in a cluster. */
 export const ORIGIN = `${KUEUE_GROUP}/multikueue-origin`;
-/** On a LocalQueue of the member that we have stopped: the Hub for which. One that a person has stopped is left alone. */
+/**
+ * Annotation with the Hub for which Coppice stopped a LocalQueue of the member. A queue stopped by a person is left
+ * alone.
+ */
 const STOPPED = `${LABELS.membership}-stopped-for`;
 const ACCESS = 'access';
 const KEY = 'kubeconfig';
 const DAY = 24 * 3600;
 
-/** Each stops more than the one before: nothing, what is new, what runs. */
+/** Each policy stops more than the one before: nothing, new jobs, running jobs. */
 const POLICIES = ['None', 'Hold', 'HoldAndDrain'] as const;
 type StopPolicy = (typeof POLICIES)[number];
 type LocalQueue = KubeObject & { spec?: { stopPolicy?: StopPolicy } };
@@ -61,20 +67,23 @@ type Workload = Conditioned & { status?: { clusterName?: string } };
 interface Seen {
   readonly cluster: Conditioned | undefined;
   readonly config: KubeObject | undefined;
-  /** The member serves what Kueue writes there; taken for granted while it does not answer. */
+  /** Whether the member serves Kueue's kinds; assumed while it does not answer. */
   readonly hasKueue: boolean;
-  /** Only when it leaves or sleeps: Workloads of the hub that run on it, as `namespace/name`. */
+  /** Read only when it leaves or sleeps: Workloads of the hub that run on it, as `namespace/name`. */
   readonly placed: readonly string[];
   /** LocalQueues of the member that the hub dispatches to. */
   readonly queues: readonly LocalQueue[];
-  /** Only when it leaves: what Kueue has made in the member. */
+  /** Read only when it leaves: objects that Kueue created in the member. */
   readonly left: readonly Trace[];
 }
 
-/** Kueue's MultiKueue: a cluster is a kubeconfig beside Kueue, a MultiKueueCluster, and a name in the list that jobs are dispatched by. */
+/**
+ * Kueue's MultiKueue: a cluster is a kubeconfig Secret in Kueue's namespace, a MultiKueueCluster, and a name in the
+ * MultiKueueConfig that dispatches jobs.
+ */
 export const kueueHub: HubType<Seen> = {
   type: 'Kueue',
-  // Of the Secret, with its suffix, no more than a label takes.
+  // // The Secret's name, with its suffix, must be a valid label.
   nameLimit: 52,
   watches: [MULTIKUEUECLUSTERS],
   dials: () => 'HubToMember',
@@ -84,7 +93,7 @@ export const kueueHub: HubType<Seen> = {
     return [`the hub serves no ${MULTIKUEUECLUSTERS.plural}.${KUEUE_GROUP}/v1beta2: install Kueue 0.15 or newer`];
   },
 
-  // A changed Secret has Kueue connect anew, so a short-lived token will do.
+  // // Kueue reconnects after a change of the Secret, so a short-lived token suffices.
   identities: (member) => [
     {
       name: ACCESS,
@@ -117,10 +126,10 @@ export const kueueHub: HubType<Seen> = {
       : `the cluster serves no ${WORKLOADS.plural}.${KUEUE_GROUP}/v1beta2: install Kueue in it`;
     const isFull = listFor(member, config, true).length > MOST_CLUSTERS;
     const sleeps = member.closed === 'Asleep';
-    // What runs on one that sleeps waits there.
+    // // Running jobs on a sleeping cluster wait there.
     const list = listFor(member, config, !member.closed || (sleeps && placed.length > 0));
     const name = configName(member.hubName, spec);
-    // Of two that come first and at once, both make the list: the one that lost would be in the hub and get no jobs.
+    // // Two first members that join at once both create the list: the loser would be in the hub without getting jobs.
     const isMissed = !member.closed && !listIn(config).includes(member.name);
     return [
       { type: 'IdentityReady' },
@@ -151,7 +160,8 @@ export const kueueHub: HubType<Seen> = {
     const isListed = listIn(config).includes(member.name);
     const runs = placed.length > 0 && member.answers;
     return [
-      // Kueue sees to what runs on the clusters of its list only. Of one that it takes no more, jobs would run on, and elsewhere as well.
+      // // Kueue supervises running jobs only on listed clusters. Jobs of a cluster taken off the list would keep
+      // running, and run elsewhere as well.
       { places: [], apply: isListed && runs ? queuesAs(member, queues, 'HoldAndDrain') : [] },
       {
         places: [],
@@ -172,7 +182,7 @@ export const kueueHub: HubType<Seen> = {
   },
 
   drains: (spec) => (spec.kueue?.evicts ? 'Moves' : 'Waits'),
-  // To take its name off the list would end what runs there: Kueue takes a job whose cluster is not listed for lost.
+  // // Removing its name from the list would end running jobs: Kueue considers a job of an unlisted cluster lost.
   cordon: (member, _spec, { config, queues }) =>
     listIn(config).includes(member.name) ? queuesAs(member, queues, 'Hold') : [],
   drain: (member, spec, { queues }) => (spec.kueue?.evicts ? queuesAs(member, queues, 'HoldAndDrain') : []),
@@ -223,7 +233,7 @@ const wanted = (resource: Resource, object: Pick<KubeObject, 'metadata' | 'spec'
   object: { apiVersion: `${KUEUE_GROUP}/v1beta2`, kind: resource.kind, ...object },
 });
 
-/** Kueue looks at neither its labels nor its annotations: they are for whoever sets the quotas of the hub's ClusterQueues. */
+/** Kueue reads neither labels nor annotations: they are for whoever sets the quotas of the hub's ClusterQueues. */
 function clusterObject(member: Member, spec: HubSpec): Wanted {
   const { name, labels, capacity } = member;
   const amounts = Object.entries(capacity).map(([resource, amount]) => [`${GROUP}/capacity.${resource}`, amount]);
@@ -242,7 +252,7 @@ function whyNotActive(name: string, cluster: Conditioned | undefined): string | 
     : `MultiKueueCluster ${name} is not Active: ${active.message ?? active.reason}`;
 }
 
-/** What ClusterQueues of the hub name to have their jobs dispatched. */
+/** The AdmissionCheck that ClusterQueues of the hub name to have their jobs dispatched. */
 function admissionCheck(member: Member, spec: HubSpec): Wanted {
   const name = configName(member.hubName, spec);
   const parameters = { apiGroup: KUEUE_GROUP, kind: MULTIKUEUECONFIGS.kind, name };
@@ -253,14 +263,17 @@ function admissionCheck(member: Member, spec: HubSpec): Wanted {
 const listIn = (config: KubeObject | undefined): string[] =>
   (config?.spec as { clusters?: string[] } | undefined)?.clusters ?? [];
 
-/** The list with the member or without it; others stay in their order, which says whom Kueue asks first. */
+/** The list with or without the member; the others keep their order, in which Kueue offers jobs. */
 function listFor({ name }: Member, config: KubeObject | undefined, takesWork: boolean): string[] {
   const before = listIn(config).filter((one) => one !== NO_CLUSTER);
   if (!takesWork) return before.filter((one) => one !== name);
   return before.includes(name) ? before : [...before, name];
 }
 
-/** Written only where it differs, and only over what was seen: a cluster that another membership has just added stays in it. */
+/**
+ * Written only where it differs, and only at the version read: a cluster that another membership has just added stays
+ * listed.
+ */
 function listWanted(member: Member, spec: HubSpec, config: KubeObject | undefined, list: string[]): Wanted[] {
   const clusters = list.length > 0 ? list : [NO_CLUSTER];
   if (config && clusters.join() === listIn(config).join()) return [];
@@ -269,14 +282,14 @@ function listWanted(member: Member, spec: HubSpec, config: KubeObject | undefine
   return [{ ...wanted(MULTIKUEUECONFIGS, { metadata, spec: { clusters } }), shared: true }];
 }
 
-/** LocalQueues that both have under one name: by those, and no others, jobs come from the hub. */
+/** LocalQueues with one name on both sides: jobs are dispatched through these only. */
 async function queuesOf(hub: Reader, inside: Reader): Promise<LocalQueue[]> {
   const [theirs, ours] = await Promise.all([hub.list(LOCALQUEUES), inside.list(LOCALQUEUES)]);
   const dispatched = new Set(theirs.map(keyOf));
   return ours.filter((queue) => dispatched.has(keyOf(queue)));
 }
 
-/** @param policy undefined: those that we have stopped take work again */
+/** @param policy undefined: queues that Coppice stopped are resumed */
 function queuesAs({ hubName }: Member, queues: readonly LocalQueue[], policy?: StopPolicy): Wanted[] {
   return queues.flatMap(({ metadata, spec }) => {
     const { namespace = '', name, resourceVersion = '', annotations } = metadata;
@@ -293,7 +306,7 @@ function queuesAs({ hubName }: Member, queues: readonly LocalQueue[], policy?: S
   });
 }
 
-/** A MultiKueueCluster of somebody else's, known by the URL in the kubeconfig that it names. */
+/** A foreign MultiKueueCluster, matched by the URL in its kubeconfig. */
 async function foreignEntryIn(hub: Reader, member: Member, spec: HubSpec): Promise<ForeignEntry | undefined> {
   for (const one of (await hub.list(MULTIKUEUECLUSTERS)).filter(isForeign)) {
     const { locationType, location = '' } = (one.spec as ClusterSpec | undefined)?.clusterSource?.kubeConfig ?? {};
@@ -301,7 +314,7 @@ async function foreignEntryIn(hub: Reader, member: Member, spec: HubSpec): Promi
     const place = secretAt(secretPlace(member, spec).namespace, location);
     const secret = (await hub.get(SECRETS, place.name, place.namespace)) as Secret | undefined;
     if (serverIn(decoded(secret?.data)[KEY]) !== member.endpoint.server) continue;
-    // Whoever made it has lists of clusters that name it: without it Kueue stops at them, and dispatches to none of their clusters.
+    // // Foreign lists name it: without the cluster Kueue stops at such a list, and dispatches to none of its clusters.
     const whyNot = `MultiKueueCluster ${one.metadata.name} of the hub is named by lists of somebody else's`;
     return { name: one.metadata.name, places: [takenOver(MULTIKUEUECLUSTERS, one)], whyNot };
   }
@@ -316,7 +329,7 @@ async function placedOn(hub: Reader, cluster: string): Promise<string[]> {
 const isFinished = ({ status }: Workload): boolean =>
   status?.conditions?.some(({ type, status: is }) => type === 'Finished' && is === 'True') ?? false;
 
-/** Jobs, and the cluster that has taken each: to which clusters a job is offered places it nowhere. Pure. */
+/** Jobs and the cluster that has taken each; clusters that were only offered a job do not count. Pure. */
 const placedIn = (workloads: readonly Workload[]): PlacedSource[] =>
   workloads.flatMap((one): PlacedSource[] => {
     const { clusterName } = one.status ?? {};
@@ -333,7 +346,7 @@ const placedIn = (workloads: readonly Workload[]): PlacedSource[] =>
     ];
   });
 
-/** Its jobs before the Workloads that count them: of a Workload alone Kueue would let the job go on. */
+/** Jobs before the Workloads that count them: after a Workload's deletion alone Kueue would let its job continue. */
 async function leftIn(inside: Reader, { kueue }: HubSpec): Promise<Trace[]> {
   const labels = { [ORIGIN]: kueue?.origin ?? 'multikueue' };
   const workloads = await inside.list(WORKLOADS, { labelSelector: `${ORIGIN}=${labels[ORIGIN]}` });
@@ -341,7 +354,7 @@ async function leftIn(inside: Reader, { kueue }: HubSpec): Promise<Trace[]> {
     const { namespace = '', name, ownerReferences = [] } = metadata;
     const jobs = ownerReferences.map(({ apiVersion, kind: owner, name: job }): Trace => {
       const [version = '', group = ''] = apiVersion.split('/').reverse();
-      // The plural of every kind that Kueue runs is made so.
+      // // The plurals of all kinds that Kueue runs follow this rule.
       const resource = { group, version, plural: `${owner.toLowerCase()}s`, kind: owner, namespaced: true };
       return { on: 'member', resource, namespace, name: job, labels };
     });

@@ -5,9 +5,9 @@ import { amountsOf } from './amounts.ts';
 import type { Amounts, Member, Wanted } from './contract.ts';
 import { rangeNotes } from './range-notes.ts';
 
-/** Domain of the groups and labels of Open Cluster Management. */
+/** Domain of Open Cluster Management's groups and labels. */
 export const DOMAIN = 'open-cluster-management.io';
-/** Label of what the hub has for a cluster. */
+/** Label of a cluster's objects in the hub. */
 export const CLUSTER_NAME = `${DOMAIN}/cluster-name`;
 
 const kind = (group: string, version: string, plural: string, name: string, namespaced: boolean): Resource => ({
@@ -22,7 +22,7 @@ export const KLUSTERLETS = kind('operator', 'v1', 'klusterlets', 'Klusterlet', f
 export const MANIFESTWORKS = kind('work', 'v1', 'manifestworks', 'ManifestWork', true);
 export const ADDONS = kind('addon', 'v1alpha1', 'managedclusteraddons', 'ManagedClusterAddOn', true);
 
-/** Ours, whatever else has tainted the cluster. */
+/** Coppice's taint key. */
 export const TAINT = `${GROUP}/membership-closed`;
 
 interface Taint {
@@ -32,7 +32,7 @@ interface Taint {
   readonly timeAdded?: string;
 }
 
-/** A ManagedCluster, as far as it is read here. */
+/** The fields of a ManagedCluster that are read. */
 export interface ManagedCluster extends KubeObject {
   spec?: { taints?: readonly Taint[] };
   status?: {
@@ -41,13 +41,16 @@ export interface ManagedCluster extends KubeObject {
   };
 }
 
-/** Whether it was made for this cluster by a Coppice; the hub's namespace of somebody else's would be taken for a trace of ours. Pure. */
+/**
+ * Whether a Coppice operator created it for this cluster; the namespace of a foreign one would otherwise be deleted as
+ * a trace. Pure.
+ */
 export const isOurs = ({ id }: Member, cluster: ManagedCluster | undefined): boolean =>
   cluster?.metadata.labels?.[LABELS.membership] !== undefined && cluster.metadata.labels[LABELS.memberIdentity] === id;
 
 /**
- * The ManagedCluster of a member, as it should be now. Pure.
- * @param drain have the hub take it out of PlacementDecisions; it stays so until the cluster is gone, or wakes
+ * The desired ManagedCluster of a member. Pure.
+ * @param drain removes it from PlacementDecisions; it stays so until the cluster is gone or awake
  */
 export function managedCluster(
   member: Member,
@@ -67,7 +70,8 @@ export function managedCluster(
       kind: 'ManagedCluster',
       metadata: {
         name,
-        // A cluster that leaves because its labels have changed keeps them there: without them a Placement would drop it undrained.
+        // // A cluster that leaves after a change of its labels keeps the old ones: without them a Placement would drop
+        // it undrained.
         labels: closed === 'Leaving' ? (live?.metadata.labels ?? {}) : shown,
         annotations: rangeNotes(ranges),
       },
@@ -84,15 +88,15 @@ export function managedCluster(
 }
 
 /**
- * The list has one owner: taints of the hub and of people are repeated where they stand, with the time that the hub's webhook gave them. Ours
- * has none when it is new or changed; the webhook refuses one. Pure.
+ * The taint list is atomic: taints of the hub and of people are repeated unchanged, with the time set by the hub's
+ * webhook. A new or changed taint of Coppice's has no time; the webhook rejects one. Pure.
  */
 export function taints(live: readonly Taint[], closed: Member['closed'], drain: boolean): Taint[] {
   const before = live.find(({ key }) => key === TAINT);
   const others = () => live.filter(({ key }) => key !== TAINT);
   if (!closed) return others();
   const isDrained = before?.value === closed && before.effect === 'NoSelect';
-  // NoSelectIfNew leaves PlacementDecisions as they are. With NoSelect what was placed ends, and is placed elsewhere.
+  // // NoSelectIfNew keeps existing PlacementDecisions. NoSelect ends existing placements, which move elsewhere.
   const effect = drain || isDrained ? 'NoSelect' : 'NoSelectIfNew';
   if (before?.effect === effect && before.value === closed) return [...live];
   const ours = { key: TAINT, value: closed, effect };
@@ -101,7 +105,7 @@ export function taints(live: readonly Taint[], closed: Member['closed'], drain: 
 
 const NEEDED = ['HubAcceptedManagedCluster', 'ManagedClusterJoined', 'ManagedClusterConditionAvailable'];
 
-/** Why the hub does not count on the cluster yet, a sentence; undefined: it does. Pure. */
+/** Why the hub does not use the cluster yet, a sentence; undefined: it does. Pure. */
 export function whyNotAvailable(name: string, live: ManagedCluster | undefined): string | undefined {
   const conditions = live?.status?.conditions ?? [];
   const isTrue = (type: string) => conditions.some((one) => one.type === type && one.status === 'True');
@@ -111,5 +115,5 @@ export function whyNotAvailable(name: string, live: ManagedCluster | undefined):
   return `ManagedCluster ${name} is not ${missing} yet: ${said ?? 'its agent has not reported'}`;
 }
 
-/** What the hub was told that the cluster offers in all; the hub never knows what is free. Pure. */
+/** Total capacity reported to the hub, which never knows the free amount. Pure. */
 export const amountsIn = (cluster: ManagedCluster | undefined): Amounts => amountsOf(cluster?.status?.allocatable);

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 
-/** Of the hash in a name: 50 bits, so that nobody finds a second cluster with the same name by trying. */
+/** Length of the hash in a name: 50 bits, so that a second cluster with the same name cannot be found by trial. */
 const HASH = 10;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
 
 /**
- * Name of a cluster in a hub: an RFC 1123 label of at most `limit` characters. `<namespace>--<name>` where that is short and can be read
- * back in one way only; else both are cut and a hash of the whole follows.
+ * Name of a cluster in a hub: an RFC 1123 label of at most `limit` characters. `<namespace>--<name>` where that fits
+ * and can be parsed unambiguously; otherwise both are truncated and a hash of the whole is appended.
  */
 export function memberName(namespace: string, name: string, limit: number): string {
   const plain = `${namespace}--${name}`;
@@ -14,7 +14,7 @@ export function memberName(namespace: string, name: string, limit: number): stri
   const room = limit - HASH - 2;
   const half = Math.floor(room / 2);
   const first = cut(namespace, Math.max(half, room - name.length));
-  // A plain name has two dashes in a row, and this one has none.
+  // // A plain name has two dashes in a row; this one has none.
   return `${first}-${cut(name, room - first.length)}-${hash(`${namespace}/${name}`)}`;
 }
 

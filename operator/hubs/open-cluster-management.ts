@@ -43,10 +43,10 @@ import { memberName } from './member-name.ts';
 import { accountName, MANAGE_RULES } from './rights.ts';
 import { secretAt, secretWith } from './secrets.ts';
 
-/** Claim of a ManagedCluster with the UID of the cluster's namespace kube-system: its agent reports it. */
+/** Claim of a ManagedCluster with the UID of the cluster's namespace kube-system, reported by its agent. */
 const ID = 'id.k8s.io';
 
-/** A ManagedCluster that somebody else's agent has registered for the same cluster. */
+/** A ManagedCluster that a foreign agent registered for the same cluster. */
 async function foreignEntryIn(hub: Reader, { id }: Member): Promise<ForeignEntry | undefined> {
   const found = (await hub.list(MANAGEDCLUSTERS)).find((one) => {
     const claims = (one.status?.clusterClaims ?? []) as { name?: string; value?: string }[];
@@ -54,29 +54,29 @@ async function foreignEntryIn(hub: Reader, { id }: Member): Promise<ForeignEntry
   });
   if (!found) return undefined;
   const { name } = found.metadata;
-  // Its agent holds a certificate in its own name, and would go on beside ours.
+  // // The foreign agent has a certificate for its own name, and would continue beside Coppice's.
   const whyNot = `ManagedCluster ${name} of the hub has an agent of somebody else's`;
   return { name, places: [takenOver(MANAGEDCLUSTERS, found)], whyNot };
 }
 
 const DAY = 24 * 3600;
-/** Namespaces `open-cluster-management-<this>` in members have 57 characters at most. */
+/** Longest agent name: namespaces `open-cluster-management-<name>` in members then have at most 57 characters. */
 const AGENTS_LIMIT = 33;
 
 interface Seen {
   readonly cluster: ManagedCluster | undefined;
-  /** Certificate requests of its agent that nobody has decided. */
+  /** Pending certificate requests of its agent. */
   readonly requests: readonly string[];
-  /** Image of the hub's own klusterlet operator, which is that of its agents too. */
+  /** Image of the hub's klusterlet operator, which its agents use too. */
   readonly image: string | undefined;
-  /** Only when it leaves or sleeps: ManifestWorks for it, and whether something would make them elsewhere. */
+  /** Read only when it leaves or sleeps: its ManifestWorks, and whether the hub recreates each elsewhere. */
   readonly works: readonly { readonly key: string; readonly moves: boolean }[];
 }
 
-/** Open Cluster Management, with the agents of its members in the hub (mode SingletonHosted): no image is needed in a member. */
+/** Open Cluster Management with its members' agents in the hub (mode SingletonHosted): members pull no image. */
 export const openClusterManagementHub: HubType<Seen> = {
   type: 'OpenClusterManagement',
-  // It is a namespace of the hub and the value of a label.
+  // // The name is a namespace of the hub and a label value.
   nameLimit: 63,
   watches: [MANAGEDCLUSTERS],
   writes: [
@@ -102,14 +102,14 @@ export const openClusterManagementHub: HubType<Seen> = {
       name: 'access',
       on: 'member',
       account: { namespace: 'kube-system', name: accountName(member) },
-      // It makes accounts with rights of its own there, and what people put into ManifestWorks.
+      // // The agent creates accounts with rights of their own there, and objects of ManifestWorks.
       rules: MANAGE_RULES,
       life: DAY,
     },
     {
       name: 'bootstrap',
       on: 'hub',
-      // One for each member: by its name we know whose certificate request we approve.
+      // // One account per member: its name tells whose certificate request is approved.
       account: bootstrapOf(member),
       rules: [
         { apiGroups: ['certificates.k8s.io'], resources: [CSRS.plural], verbs: ['create', 'get', 'list', 'watch'] },
@@ -167,19 +167,22 @@ export const openClusterManagementHub: HubType<Seen> = {
     ];
   },
 
-  // The agents end what is in ManifestWorks, and by their Secrets the operator takes them out of the member: each goes after the other.
+  // // The agents delete the objects of ManifestWorks, and the operator uses their Secrets to remove them from the
+  // member: hence the order.
   leave: (member): readonly Removal[] => [
     { places: [{ on: 'hub', resource: MANAGEDCLUSTERS, name: member.name }] },
     {
-      // The hub makes it, and keeps it: a later cluster of the same name would find what this one left.
+      // // The hub creates the namespace and keeps it: a later cluster of the same name would find its contents.
       places: [clusterNamespace(member)],
-      // Only agents take these finalizers off, and those of a dead member never do. Those of the binding wait for the works.
+      // // Only agents remove these finalizers, and those of a dead member never do. The binding's finalizers wait for
+      // the works.
       force: [ADDONS, MANIFESTWORKS, ROLEBINDINGS].map((resource) => ({ on: 'hub', resource, within: member.name })),
     },
     { places: [{ on: 'hub', resource: KLUSTERLETS, name: agentsOf(member) }] },
   ],
 
-  // Taken out of PlacementDecisions, it loses what a ManifestWorkReplicaSet made; a ManifestWork that somebody wrote has no other place.
+  // // Removed from PlacementDecisions, it loses the works of a ManifestWorkReplicaSet, which move; a ManifestWork
+  // written by hand has no other place.
   drains: (_spec, { works }) => (works.every(({ moves }) => moves) ? 'Moves' : 'Deletes'),
   cordon: (member, spec, { cluster }) => (cluster ? [managedCluster(member, spec, cluster)] : []),
   drain: (member, spec, { cluster }) => (cluster ? [managedCluster(member, spec, cluster, true)] : []),
@@ -187,13 +190,16 @@ export const openClusterManagementHub: HubType<Seen> = {
   capacity: (_member, { cluster }) => amountsIn(cluster),
 };
 
-/** Its Klusterlet, and all that this makes in the member, is named by it: the member may be in several hubs. */
+/** Name of its Klusterlet and of the Klusterlet's objects in the member, which may be in several hubs. */
 const agentsName = ({ hubName, name }: Member): string => memberName(hubName, name, AGENTS_LIMIT);
 
-/** Of the Klusterlet, and of the namespace that its agents run in. */
+/** Name of the Klusterlet, and of its agents' namespace. */
 const agentsOf = (member: Member): string => `klusterlet-${agentsName(member)}`;
 
-/** Agents name no seccomp profile (manifests/klusterlet of OCM), so that level `restricted` would refuse them. */
+/**
+ * The agents' namespace. Agents set no seccomp profile (manifests/klusterlet of OCM), which level `restricted` would
+ * reject.
+ */
 const agentNamespace = (member: Member): Wanted => ({
   on: 'hub',
   resource: NAMESPACES,
@@ -211,7 +217,10 @@ const clusterNamespace = ({ name }: Member): Trace => ({
   labels: { [CLUSTER_NAME]: name },
 });
 
-/** What the hub makes for the cluster and its agents: all but the namespace it takes away by itself, unless it is forced. */
+/**
+ * Objects that the hub creates for the cluster and its agents. Unless the leave is forced, the hub deletes all but the
+ * namespace itself.
+ */
 function traces(member: Member): Trace[] {
   const agents = agentsOf(member);
   const ofAgents = (resource: Resource, name: string): Trace => ({
@@ -252,7 +261,7 @@ const klusterlet = (member: Member, image: string): Wanted => ({
     metadata: { name: agentsOf(member) },
     spec: {
       clusterName: member.name,
-      // In the member: the default one is the same for all Klusterlets, and goes with the first that goes.
+      // // In the member: the default namespace is shared by all Klusterlets, and deleted with the first one.
       namespace: `open-cluster-management-${agentsName(member)}`,
       deployOption: { mode: 'SingletonHosted' },
       imagePullSpec: image,

@@ -16,7 +16,7 @@ export const PLACEMENTDECISIONS: Resource = {
   namespaced: true,
 };
 
-/** What a scheduler writes on a decision is not read when it is longer: it is read every few seconds. */
+/** Longest annotation of a scheduler that is read: it is read every few seconds. */
 const LONGEST = 8192;
 const MOST_WORDS = 300;
 
@@ -27,14 +27,14 @@ const toleration = z.object({
   effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional(),
 });
 
-/** What a scheduler says in annotation `unplaced` of a decision of its. */
+/** A scheduler's annotation `unplaced` of a PlacementDecision. */
 const unplaced = z.object({
   replicas: z.number().int().min(0).max(1_000_000),
-  /** Of its pods, as Kubernetes counts it. */
+  /** Priority of its pods, as in Kubernetes. */
   priority: z.number().int().min(POD_PRIORITY.least).max(POD_PRIORITY.most).optional(),
   requests: z.record(z.string().max(253), z.string().max(64)).default({}),
   clusterSelector: labelSelectorSchema('Labels of ClusterProfiles that it may go to.').optional(),
-  /** As a pod says it. Absent: nodes without taints. */
+  /** As in a pod spec. Absent: nodes without taints. */
   nodes: z
     .object({
       nodeSelector: z.record(z.string().max(317), z.string().max(63)).optional(),
@@ -43,7 +43,7 @@ const unplaced = z.object({
     .optional(),
 });
 
-/** Decisions that name this profile, as `namespace/name`. One in another namespace than the profile's may name it too. Pure. */
+/** Decisions that name this profile, as `namespace/name`. A decision of another namespace may name it too. Pure. */
 export const decisionsFor = (decisions: readonly KubeObject[], namespace: string, name: string): string[] =>
   decisions
     .filter((one) => chosenBy(one).some((chosen) => chosen.name === name && chosen.namespace === namespace))
@@ -57,8 +57,8 @@ const chosenBy = ({ metadata, decisions }: KubeObject): { name: string; namespac
   );
 
 /**
- * What schedulers have decided to run where. A decision with annotation `unplaced`, also of 0 replicas, is of a scheduler that divides replicas.
- * Without it each profile that is named may have a copy. Pure.
+ * Placements decided by schedulers. A decision with annotation `unplaced`, also of 0 replicas, is of a scheduler that
+ * divides replicas. Without it each named profile may have a copy. Pure.
  */
 export const placedIn = (decisions: readonly KubeObject[], spec: HubSpec): PlacedSource[] =>
   decisions.flatMap((one): PlacedSource[] => {
@@ -78,9 +78,9 @@ export const placedIn = (decisions: readonly KubeObject[], spec: HubSpec): Place
   });
 
 /**
- * What schedulers have no place for. Nobody but a scheduler writes PlacementDecisions, so a scheduler that moves work is who says so; what a
- * tenant writes, a Deployment or its pods, says nothing here. Only decisions where the hub's profiles lie count. What cannot be read asks for
- * nothing and says why: the others are still heard. Pure.
+ * Unplaced workloads reported by schedulers. Only schedulers write PlacementDecisions, so a scheduler that moves
+ * workloads reports them; objects of tenants, Deployments or pods, are not read. Only decisions in the namespace of the
+ * hub's profiles count. An unreadable one demands nothing and reports why; the others still count. Pure.
  */
 export const demandIn = (decisions: readonly KubeObject[], spec: HubSpec): Demand[] =>
   decisions.flatMap(({ metadata }): Demand[] => {
@@ -88,7 +88,7 @@ export const demandIn = (decisions: readonly KubeObject[], spec: HubSpec): Deman
     const text = annotations?.[ANNOTATIONS.unplaced];
     if (text === undefined || deletionTimestamp || !isOfHub(namespace, spec)) return [];
     const said = read(text);
-    // Since when it waits the decision does not say.
+    // // The decision does not say since when the workload waits.
     const source = `PlacementDecision ${namespace}/${name}`;
     const known = { source, ...(uid && { uid }), namespace, since: creationTimestamp };
     if (typeof said === 'string') {
@@ -116,7 +116,7 @@ function isOfHub(namespace: string, { clusterProfile, allowedNamespaces = [] }: 
   return allowedNamespaces.includes(namespace) || allowedNamespaces.includes(EVERY_NAMESPACE);
 }
 
-/** What an annotation says; a text: why nobody can tell. */
+/** The parsed annotation; a text: why it cannot be read. */
 function read(text: string): z.output<typeof unplaced> | string {
   if (text.length > LONGEST) return `it is longer than ${LONGEST} characters`;
   let json: unknown;

@@ -2,10 +2,10 @@ import type { Identity, Member } from './contract.ts';
 
 type Rules = Identity['rules'];
 
-/** Name of the account of a hub in its members: a cluster may be in several hubs. */
+/** Name of a hub's ServiceAccount in its members: a cluster may be in several hubs. */
 export const accountName = ({ hubName }: Member): string => `coppice-hub-${hubName}`;
 
-/** Everything, as the documentation of hubs that apply whatever people give them asks for. */
+/** All rights, as the documentation of hubs that apply arbitrary objects requires. */
 export const MANAGE_RULES: Rules = [
   { apiGroups: ['*'], resources: ['*'], verbs: ['*'] },
   { nonResourceURLs: ['*'], verbs: ['get'] },
@@ -13,7 +13,9 @@ export const MANAGE_RULES: Rules = [
 
 const ALL = ['create', 'update', 'patch', 'delete', 'deletecollection'];
 
-/** Sees everything, and writes what workloads are made of: no roles, tokens, nodes, namespaces, kinds, webhooks or shells in pods. */
+/**
+ * Reads everything, and writes workload kinds: no roles, tokens, nodes, namespaces, CRDs, webhooks or exec into pods.
+ */
 export const WORKLOAD_RULES: Rules = [
   { apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] },
   { nonResourceURLs: ['*'], verbs: ['get'] },
@@ -40,12 +42,12 @@ export const WORKLOAD_RULES: Rules = [
   { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: ALL },
 ];
 
-/** What a Hub's field `rights` stands for. */
+/** Rules of a Hub's field `rights`. */
 export const rulesOf = (rights: 'Manage' | 'Workloads' | undefined): Rules =>
   rights === 'Workloads' ? WORKLOAD_RULES : MANAGE_RULES;
 
 const RUN = ['create', 'delete', 'get', 'list', 'watch'];
-/** Kinds of jobs that Kueue can run in a worker. It watches all that it was set up with, or does not connect at all. */
+/** Job kinds that Kueue can run in a worker. Kueue watches all configured kinds, or fails to connect. */
 const JOBS: readonly [group: string, ...resources: string[]][] = [
   ['', 'pods'],
   ['apps', 'statefulsets'],
@@ -57,13 +59,16 @@ const JOBS: readonly [group: string, ...resources: string[]][] = [
   ['trainer.kubeflow.org', 'trainjobs'],
   ['workload.codeflare.dev', 'appwrappers'],
 ];
-/** What Kueue's documentation asks for: jobs and Workloads, and nothing that leads to other rights but what a pod can do. */
+/**
+ * Rights that Kueue's documentation requires: jobs and Workloads, and nothing that leads to further rights except
+ * through pods.
+ */
 export const KUEUE_RULES: Identity['rules'] = [
   ...JOBS.flatMap(([group, ...resources]) => [
     { apiGroups: [group], resources, verbs: RUN },
     { apiGroups: [group], resources: resources.map((one) => `${one}/status`), verbs: ['get'] },
   ]),
-  // They grow and shrink while they run.
+  // // They are resized while they run.
   { apiGroups: ['ray.io'], resources: ['rayclusters'], verbs: ['patch', 'update'] },
   { apiGroups: ['kueue.x-k8s.io'], resources: ['workloads'], verbs: [...RUN, 'patch', 'update'] },
   { apiGroups: ['kueue.x-k8s.io'], resources: ['workloads/status'], verbs: ['get', 'patch', 'update'] },

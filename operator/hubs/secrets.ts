@@ -4,7 +4,7 @@ import { kubeconfig } from '../pki/kubeconfig.ts';
 import type { Member, Place, Wanted } from './contract.ts';
 import { accountName } from './rights.ts';
 
-/** Where a Secret of a hub is. */
+/** Location of a Secret in a hub. */
 export type SecretPlace = Place & { readonly namespace: string };
 
 export const secretAt = (namespace: string, name: string): SecretPlace => ({
@@ -14,7 +14,7 @@ export const secretAt = (namespace: string, name: string): SecretPlace => ({
   name,
 });
 
-/** A Secret of the hub with these texts, by their keys. @param more what else of its metadata is wanted */
+/** A Secret of the hub with these keys and texts. @param more additional metadata */
 export const secretWith = (
   { on, resource, namespace, name }: SecretPlace,
   texts: Readonly<Record<string, string>>,
@@ -31,13 +31,13 @@ export const secretWith = (
   },
 });
 
-/** A kubeconfig of the member, by which the hub is who `accountName` says. */
+/** A kubeconfig of the member for the hub's ServiceAccount (`accountName`). */
 export function kubeconfigOf(member: Member, token: string): string {
   const { server, ca = '', proxyURL } = member.endpoint;
   return kubeconfig({ server, ca, token, proxyURL, name: member.name, user: accountName(member) });
 }
 
-/** URL in a kubeconfig; undefined: it is none that we would read. */
+/** URL in a kubeconfig; undefined: not a readable kubeconfig. */
 export function serverIn(text: string | undefined): string | undefined {
   if (!text) return undefined;
   try {

@@ -1,65 +1,65 @@
 import { type AddressRange, addressRange, addressRangeIn, nthAddress, overlap } from '../api/address-range.ts';
 import { memberName } from '../hubs/member-name.ts';
 
-/** What ranges are of. */
+/** Kinds of address ranges. */
 export const KINDS = ['pods', 'services'] as const;
 type RangeKind = (typeof KINDS)[number];
 
-/** What one cluster has in a mesh, for as long as it lives. */
+/** A cluster's id, name and ranges in a mesh, for its whole life. */
 export interface MeshEntry {
-  /** Of the WorkerCluster: a new one of the same name gets something else. */
+  /** UID of the WorkerCluster: a new one of the same name gets another entry. */
   readonly uid: string;
   /** Unique in the mesh, from 1. */
   readonly id: number;
-  /** Unique in the mesh, and short enough for whoever connects clusters. */
+  /** Unique in the mesh, and short enough for cluster-mesh software. */
   readonly name: string;
-  /** Absent: nobody here knows (a cluster that others made). */
+  /** Absent: unknown (an attached cluster). */
   readonly pods?: string;
   readonly services?: string;
-  /** Which of the two were taken out of the pools of the mesh; the others are as they would be without it. */
+  /** The kinds taken from the mesh's pools; the others are as they would be without the mesh. */
   readonly given: readonly RangeKind[];
 }
 
-/** Given before, to a cluster that is gone. */
+/** An id and ranges of a deleted cluster. */
 type Freed = Pick<MeshEntry, 'id' | RangeKind>;
 
-/** All that is given in one mesh. */
+/** All allocations of one mesh. */
 export interface MeshReceipt {
   /** By `namespace/name` of the WorkerCluster. */
   readonly clusters: Readonly<Record<string, MeshEntry>>;
-  /** The one that was freed first comes first. */
+  /** In order of release, the oldest first. */
   readonly freed: readonly Freed[];
 }
 
 export const NO_CLUSTERS: MeshReceipt = { clusters: {}, freed: [] };
 
-/** What a new cluster asks of its mesh. */
+/** A new cluster's request to its mesh. */
 export interface MeshRequest {
   readonly mesh: string;
-  /** Of the CloudProfile, for the error. */
+  /** Name of the CloudProfile, for the error. */
   readonly profile: string;
   readonly cluster: { readonly namespace: string; readonly name: string; readonly uid: string };
-  /** Ranges that it has whatever the mesh says; `given` are those that are missing here. */
+  /** Ranges fixed outside the mesh; the missing ones are allocated. */
   readonly has: Partial<Record<RangeKind, string>>;
-  /** Which of them a person wrote: in one mesh these have to be its own. */
+  /** Kinds that a person wrote: in one mesh these must not overlap. */
   readonly written: readonly RangeKind[];
-  /** Which ranges the mesh is to give; the others are none of its business. */
+  /** Kinds that the mesh allocates; others are left alone. */
   readonly wants: readonly RangeKind[];
   readonly pools: Readonly<Record<RangeKind, readonly string[]>>;
-  /** Given to nobody. */
+  /** Ranges that are never allocated. */
   readonly reserved: readonly string[];
-  /** Prefix lengths of what is given. */
+  /** Prefix lengths of allocated ranges. */
   readonly prefixes: Readonly<Record<RangeKind, number>>;
   readonly highestID: number;
 }
 
-/** What is in use by others than the clusters of the mesh. */
+/** Ranges in use outside the mesh. */
 export interface Taken {
   readonly ranges: readonly string[];
   readonly ids: readonly number[];
 }
 
-/** Why the mesh has nothing for the cluster: the field of its spec, and a sentence with what to do. */
+/** Why the mesh cannot serve the cluster: the field of its spec, and a sentence with advice. */
 export interface Refusal {
   readonly field: string;
   readonly message: string;
@@ -69,16 +69,16 @@ export type Allocated =
   | { readonly receipt: MeshReceipt; readonly entry: MeshEntry; readonly refused?: undefined }
   | { readonly refused: Refusal };
 
-/** So many are remembered as freed: those before are as good as new. */
+/** Released entries remembered: older ones count as unused. */
 const MOST_FREED = 256;
-/** What Cilium takes as cluster.name; Submariner and Istio take longer ones. */
+/** Cilium's limit of cluster.name; Submariner and Istio permit longer names. */
 const LONGEST_NAME = 32;
 
 export const keyOfCluster = ({ namespace, name }: MeshRequest['cluster']): string => `${namespace}/${name}`;
 
 /**
- * Gives a cluster its id and its ranges: the lowest that are free, and what was freed only when nothing else is left, the longest freed
- * first, since peers may still have routes to where a cluster was. The same again for one that has them. Pure.
+ * Allocates a cluster's id and ranges: the lowest free ones; released ones only when no others are left, the oldest
+ * released first, since peers may still have routes to them. Idempotent for a cluster with an entry. Pure.
  */
 export function allocate(before: MeshReceipt, request: MeshRequest, taken: Taken): Allocated {
   const key = keyOfCluster(request.cluster);
@@ -144,11 +144,11 @@ export function release(receipt: MeshReceipt, keys: readonly string[]): MeshRece
   return { clusters: Object.fromEntries(left), freed: [...receipt.freed, ...freed].slice(-MOST_FREED) };
 }
 
-/** All ranges of these, whatever they are of. */
+/** All ranges of these entries, of every kind. */
 export const rangesIn = (entries: readonly Partial<Record<RangeKind, string>>[]): string[] =>
   entries.flatMap((entry) => KINDS.flatMap((kind) => entry[kind] ?? []));
 
-/** Whether two ranges have an address in common; text that is no range has none. */
+/** Whether two ranges overlap; an invalid range overlaps none. */
 export function rangesOverlap(one: string, other: string): boolean {
   const [a, b] = [parsed(one), parsed(other)];
   return a !== undefined && b !== undefined && overlap(a, b);
@@ -179,7 +179,7 @@ function rangeFrom(
   });
 }
 
-/** What is found when as few as possible of the freed are used again, those that were freed first. */
+/** Searches with as few released entries reused as possible, the oldest released first. */
 function sparing<Found>(
   freed: readonly Freed[],
   find: (spared: readonly Freed[]) => Found | undefined,
@@ -188,7 +188,7 @@ function sparing<Found>(
   if (without !== undefined) return without;
   let found = find([]);
   if (found === undefined) return undefined;
-  // Sparing fewer never finds less: the number is between these two.
+  // // Reusing more never finds less, so binary search applies.
   let [tooFew, enough] = [0, freed.length];
   while (enough - tooFew > 1) {
     const used = Math.floor((tooFew + enough) / 2);
@@ -199,7 +199,7 @@ function sparing<Found>(
   return found;
 }
 
-/** @param taken by their first addresses */
+/** @param taken sorted by first address */
 function firstFree(pool: string, prefix: number, taken: readonly AddressRange[]): string | undefined {
   const whole = addressRange(pool);
   if (whole.prefix > prefix) return undefined;
@@ -214,11 +214,11 @@ function firstFree(pool: string, prefix: number, taken: readonly AddressRange[])
   return `${nthAddress(pool, at - whole.first)}/${prefix}`;
 }
 
-/** The same few thousand ranges are looked at for each new cluster. */
+/** The same few thousand ranges are parsed for each new cluster. */
 const MOST_PARSED = 20_000;
 const ranges = new Map<string, AddressRange | undefined>();
 
-/** What is no range is nobody's. */
+/** undefined for an invalid range. */
 function parsed(text: string): AddressRange | undefined {
   if (ranges.has(text)) return ranges.get(text);
   if (ranges.size >= MOST_PARSED) ranges.clear();

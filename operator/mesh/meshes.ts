@@ -30,41 +30,41 @@ import {
 } from './allocate.ts';
 
 const TYPE = receiptType(ROLES.meshReceipt);
-/** Selects the receipts by what nobody can change. */
+/** Selects receipts by the immutable Secret type. */
 export const MESH_RECEIPTS = `type=${TYPE}`;
-/** Another operator that writes as often as this one is one too many. */
+/** Retries after conflicts with another writer. */
 const MOST_TRIES = 5;
-/** A cache that has not heard of a write by then is broken, and says so itself. */
+/** A cache that has not received a write after this time is broken, and reports it itself. */
 const HEARD_MS = 10_000;
 
 type Cache = Pick<Informer<Secret>, 'list' | 'absorb' | 'waitFor'>;
 type Client = Pick<KubeClient, 'getOrUndefined' | 'create' | 'apply'>;
 
-/** Who in the garden is there, and what it has: asked when a range is given, not before. */
+/** The garden's existing clusters and ranges, read only when a range is allocated. */
 interface Surroundings {
-  /** What is in use outside of the mesh; `isKnown`: by `namespace/name`, whether some mesh has a place for the cluster. */
+  /** Ranges in use outside the mesh; `isKnown`: whether a mesh has an entry for the cluster `namespace/name`. */
   taken(mesh: string, isKnown: (key: string) => boolean): Promise<Taken>;
-  /** Whether something is left of the cluster with this UID. */
+  /** Whether the cluster with this UID, or a remainder of it, still exists. */
   isThere(key: string, uid: string): boolean;
 }
 
-/** Something to be done with the receipt of a mesh. */
+/** A pending change of a mesh's receipt. */
 interface Step {
-  /** Called again with the receipt as it is then, when somebody else has written it meanwhile. */
+  /** Called again with the newer receipt after a conflict. */
   change(before: MeshReceipt, taken: Taken): MeshReceipt;
-  /** Whether what was done is in the cache. */
+  /** Whether the cache has the change. */
   isSeen(): boolean;
 }
 
-/** A cluster's place in its mesh. */
+/** A cluster's entry and its mesh. */
 export interface KnownEntry {
   readonly mesh: string;
   readonly entry: MeshEntry;
 }
 
 /**
- * What clusters were given in their meshes: one receipt a mesh, where only the operator writes. It is written at the version that was read, so
- * that two operators never give one range twice, and before anything is made with it.
+ * Allocations of all meshes: one receipt per mesh, writable by the operator only. It is written at the version that was
+ * read, so two operators never allocate one range twice, and before anything is created with it.
  */
 export class Meshes {
   readonly #client: Client;
@@ -72,7 +72,7 @@ export class Meshes {
   readonly #cache: Cache;
   readonly #surroundings: Surroundings;
   readonly #turns = new InTurn();
-  /** What is done with the next write of a mesh, by its name. */
+  /** Changes waiting for the next write of a mesh, by its name. */
   readonly #waiting = new Map<string, { readonly steps: Step[]; readonly done: Promise<void> }>();
   readonly #read = new WeakMap<Secret, MeshReceipt>();
 
@@ -84,7 +84,7 @@ export class Meshes {
     this.#surroundings = surroundings;
   }
 
-  /** What the cluster was given; undefined: it is in no mesh. */
+  /** The cluster's entry; undefined: it is in no mesh. */
   entry(key: string, uid: string): KnownEntry | undefined {
     for (const [mesh, { clusters }] of this.#receipts()) {
       const entry = clusters[key];
@@ -93,7 +93,7 @@ export class Meshes {
     return undefined;
   }
 
-  /** Clusters of meshes, other than this one, that have an address in common with these ranges, as `namespace/name`. Sorted. */
+  /** Other meshes' clusters whose ranges overlap with these, as `namespace/name`. Sorted. */
   overlapping(key: string, ranges: readonly string[]): string[] {
     const meets = (entry: MeshEntry) =>
       rangesIn([entry]).some((theirs) => ranges.some((own) => rangesOverlap(own, theirs)));
@@ -104,9 +104,9 @@ export class Meshes {
   }
 
   /**
-   * Gives a cluster what it asks for, or what it has. What is asked while the receipt is written waits for the next write, all of it together:
-   * a hundred new clusters are a few writes.
-   * @throws CoppiceError when the receipt cannot be read: who has what is not known then
+   * Allocates a cluster's entry, or returns the existing one. Requests made during a write are combined in the next
+   * write: a hundred new clusters take a few writes.
+   * @throws CoppiceError when the receipt cannot be read, since existing allocations are unknown then
    */
   async allocate(request: MeshRequest): Promise<Allocated> {
     const { mesh, cluster } = request;
@@ -121,7 +121,7 @@ export class Meshes {
     return result!;
   }
 
-  /** To be called when nothing is left of the cluster; asks nobody where it was in no mesh. */
+  /** To be called when nothing of the cluster is left; makes no request where it was in no mesh. */
   async release(key: string): Promise<void> {
     for (const mesh of this.#meshesOf(key))
       await this.#together(mesh, {
@@ -182,7 +182,7 @@ export class Meshes {
         this.#cache.absorb(written);
         return;
       } catch (error) {
-        // Somebody else has written it meanwhile.
+        // // Another writer changed the receipt meanwhile.
         const isBehind = error instanceof KubeApiError && error.status === 409;
         if (!isBehind || tried === MOST_TRIES) throw error;
       }
@@ -214,7 +214,7 @@ function receiptOf(secret: Secret, place: ReceiptPlace): MeshReceipt {
   );
 }
 
-/** Whether all of it can be read: half of a receipt would have ranges given twice. */
+/** Whether the whole receipt can be read: half a receipt would lead to double allocations. */
 const isMeshReceipt = (receipt: MeshReceipt | undefined): receipt is MeshReceipt =>
   typeof receipt?.clusters === 'object' &&
   receipt.clusters !== null &&

@@ -3,21 +3,21 @@ import type { DesiredPool } from '../api/pools.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
 import { KINDS, type MeshRequest } from './allocate.ts';
 
-/** Shared address space (RFC 6598) first: offices and VPCs have none of it. */
+/** Shared address space (RFC 6598) first: offices and VPCs rarely use it. */
 const POOLS = ['100.64.0.0/10', '10.0.0.0/8'];
 /** Each node takes a /24 of the pod range. */
 const NODE_PREFIX = 24;
 const LEAST_NODES = 64;
-/** A pod range cannot be made larger later, so a cluster has room to become so many times as large. */
+/** A pod range cannot be enlarged later, so it is sized for this multiple of the nodes. */
 const GROWTH = 2;
-/** More nodes no cluster has, and more than 16 bits of difference the controller manager does not take. */
+/** Largest supported cluster; the controller manager also rejects more than 16 bits between range and node mask. */
 const MOST_NODES = 8192;
-/** 4096 Services; since Kubernetes 1.33 a cluster can be given more by a ServiceCIDR. */
+/** 4096 Services; since Kubernetes 1.33 a ServiceCIDR can add more. */
 const SERVICES_PREFIX = 20;
-/** What Cilium ClusterMesh takes unless it is told otherwise. */
+/** Cilium ClusterMesh's default limit. */
 const HIGHEST_ID = 255;
 
-/** What a new cluster of this profile asks of the profile's mesh; undefined: the profile has none. Pure. */
+/** A new cluster's request to its profile's mesh; undefined: the profile has none. Pure. */
 export function meshRequest(
   cluster: WorkerCluster,
   profile: CloudProfile,
@@ -32,7 +32,7 @@ export function meshRequest(
   const { name, namespace = '', uid = '' } = cluster.metadata;
   const { networking, adopt, controlPlaneNodes } = cluster.spec;
   const written = KINDS.filter((kind) => networking?.[kind] !== undefined);
-  // What the cloud manages has the ranges that its stack was made with, and nothing may ever change them.
+  // // A managed cluster keeps the immutable ranges its stack was created with.
   const keeps = asked.mode === 'Managed';
   const has = keeps ? asked.ranges : networking;
   const machines = asked.mode === 'SelfManaged' ? controlPlaneNodes : 0;

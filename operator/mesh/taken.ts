@@ -7,7 +7,7 @@ import { keyOf } from '../kube/resources.ts';
 
 import type { Taken } from './allocate.ts';
 
-/** Everything in the garden that has ranges. */
+/** The garden's objects with address ranges. */
 interface Occupants {
   readonly clusters: readonly WorkerCluster[];
   readonly shoots: readonly Shoot[];
@@ -16,9 +16,9 @@ interface Occupants {
 }
 
 /**
- * What a new cluster of a mesh must not be given beside what the mesh knows of: ranges of seeds, of nodes, and of all clusters that are in
- * no mesh, though they all have the same. Clusters of another mesh count only there. Pure.
- * @param isKnown whether a mesh has a place for the cluster, by `namespace/name`
+ * Ranges that a new cluster of a mesh must not get, besides the mesh's own: those of seeds, of nodes, and of all
+ * clusters outside any mesh, though these share the same ones. Clusters of other meshes do not count. Pure.
+ * @param isKnown whether a mesh has an entry for the cluster, by `namespace/name`
  */
 export function takenIn(
   { clusters, shoots, seeds, profile }: Occupants,
@@ -36,7 +36,7 @@ export function takenIn(
     const { [LABELS.mesh]: its, [LABELS.clusterID]: id } = shoot.metadata.labels ?? {};
     ranges.add(shoot.spec.networking?.nodes);
     if (isKnown(key) || (its !== undefined && its !== mesh)) continue;
-    // The receipt of the mesh was lost.
+    // // The receipt of the mesh was lost.
     if (its === mesh && Number.isSafeInteger(Number(id))) ids.push(Number(id));
     const { pods, services } = shoot.spec.networking ?? {};
     const defaults = profile(shootProfileName(shoot.spec))?.spec.defaults;

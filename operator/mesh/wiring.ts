@@ -17,7 +17,7 @@ interface Caches {
   readonly profiles: Informer<CloudProfile>;
 }
 
-/** Makes what gives clusters their ranges, with its cache, which is not started yet. */
+/** Creates the Meshes of a garden, with a cache that is not started yet. */
 export function openMeshes(
   garden: KubeClient,
   namespace: string,
@@ -41,13 +41,13 @@ export function openMeshes(
   return { meshes, meshSecrets };
 }
 
-/** Ranges of the garden's own Services, as far as it tells them. */
+/** Ranges of the garden's own Services, as far as they can be read. */
 async function servicesOf(garden: KubeClient): Promise<string[]> {
   try {
     const { items } = await garden.list<KubeObject>(SERVICECIDRS);
     return items.flatMap(({ spec }) => (spec as { cidrs?: string[] } | undefined)?.cidrs ?? []);
   } catch (error) {
-    // An API server before 1.33 has no such kind, and roles from before do not allow it.
+    // // An API server before 1.33 lacks the kind, and older roles do not permit it.
     if (error instanceof KubeApiError && (error.isNotFound || error.isForbidden)) return [];
     throw error;
   }

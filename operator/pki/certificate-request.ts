@@ -3,20 +3,20 @@ import { promisify } from 'node:util';
 import { distinguishedName, ECDSA_WITH_SHA256, pem } from './certificates.ts';
 import { bitString, element, integer, oid, sequence } from './der.ts';
 
-/** A certificate request (PKCS#10, PEM) with the private key that it was signed by (PKCS#8, PEM, EC P-256). */
+/** A certificate request (PKCS#10, PEM) with the private key that signed it (PKCS#8, PEM, EC P-256). */
 interface RequestedKey {
   readonly request: string;
   readonly key: string;
 }
 
-/** A new key, and the request for a certificate of it. The key leaves this process only if the caller has it leave. */
+/** A new key and its certificate request. The key stays in this process unless the caller stores it. */
 export async function newCertificateRequest(commonName: string): Promise<RequestedKey> {
   const { privateKey } = await promisify(generateKeyPair)('ec', { namedCurve: 'P-256' });
   const body = sequence(
     integer(Buffer.from([0])),
     distinguishedName(commonName, []),
     createPublicKey(privateKey).export({ type: 'spki', format: 'der' }),
-    // No attributes.
+    // // Empty attributes.
     element(0xa0),
   );
   const signature = bitString(sign('sha256', body, privateKey));

@@ -32,7 +32,7 @@ export interface KeyPair {
   key: string;
 }
 
-/** What a leaf certificate must say. */
+/** Content of a leaf certificate. */
 export interface CertificateRequest {
   commonName: string;
   organizations?: string[];
@@ -42,17 +42,17 @@ export interface CertificateRequest {
 }
 
 const DAY_MS = 24 * 3600 * 1000;
-// Clocks of seeds and machines differ a little; kube-controller-manager back-dates by the same five minutes.
+// // Clocks of seeds and machines differ a little; kube-controller-manager back-dates by the same five minutes.
 const BACKDATE_MS = 5 * 60 * 1000;
 const CA_RENEWAL_MS = 30 * DAY_MS;
 const LEAF_RENEWAL_SHARE = 0.8;
 
-/** How long a certificate lasts that is stored: whoever took it has it for so long at most, as nobody can take it back. */
+/** Validity of stored certificates: a stolen one works for this long at most, since it cannot be revoked. */
 export const LEAF_DAYS = 60;
-/** Age at which any leaf is renewed at the latest: also one that an earlier version made for 90 days, or for a year. */
+/** Age at which every leaf is renewed, including those that earlier versions issued for 90 days or a year. */
 const OLDEST_LEAF_DAYS = LEAF_DAYS * LEAF_RENEWAL_SHARE;
 
-/** The algorithm by which authorities, and requests of ours, are signed. */
+/** Signature algorithm of CAs and of Coppice's certificate requests. */
 export const ECDSA_WITH_SHA256 = '1.2.840.10045.4.3.2';
 const OID = {
   commonName: '2.5.4.3',
@@ -68,14 +68,14 @@ const USAGE_OIDS = { server: '1.3.6.1.5.5.7.3.1', client: '1.3.6.1.5.5.7.3.2' };
 
 const generateKeyPairAsync = promisify(generateKeyPair);
 
-/** A new self-signed certificate authority, valid for `days` from `now`. */
+/** A new self-signed CA, valid for `days` from `now`. */
 export async function createCA(request: { commonName: string; days: number; now?: Date }): Promise<KeyPair> {
   const { privateKey } = await newKey();
   return selfSign(privateKey, distinguishedName(request.commonName, []), request.days, request.now ?? new Date());
 }
 
 /**
- * The same authority (key and name) with a new validity of `days` from `now`, so that everything it signed stays valid.
+ * The same CA (key and name) with a new validity of `days` from `now`, so that all certificates it signed stay valid.
  */
 export async function renewCA(ca: KeyPair, request: { days: number; now?: Date }): Promise<KeyPair> {
   return selfSign(createPrivateKey(ca.key), subjectOf(ca.cert), request.days, request.now ?? new Date());
@@ -87,7 +87,7 @@ export async function issue(ca: KeyPair, request: CertificateRequest & { days: n
   return { cert: certify(ca, publicKey, request), key: pkcs8(privateKey) };
 }
 
-/** The same for the key of somebody else: the certificate alone, as PEM. `days` may be a part of one. */
+/** A certificate (PEM) for an existing public key. `days` may be a fraction. */
 export function certify(
   ca: KeyPair,
   publicKey: KeyObject,
@@ -97,7 +97,7 @@ export function certify(
   const authorityKey = createPrivateKey(ca.key);
   const extensions = [
     extension(OID.basicConstraints, sequence(), true),
-    // digitalSignature alone: encipherment of keys is for RSA.
+    // // digitalSignature alone: keyEncipherment is for RSA.
     extension(OID.keyUsage, bitString(Buffer.from([0x80]), 7), true),
     extension(OID.extendedKeyUsage, sequence(...request.usages.map((usage) => oid(USAGE_OIDS[usage])))),
     extension(OID.authorityKeyIdentifier, sequence(element(0x80, keyIdentifier(createPublicKey(authorityKey))))),
@@ -115,26 +115,27 @@ export function certify(
   });
 }
 
-/** A key pair (PEM, EC P-256) for signing and checking service account tokens (ES256). */
+/** A key pair (PEM, EC P-256) for service account tokens (ES256). */
 export async function newServiceAccountKey(): Promise<{ private: string; public: string }> {
   const { privateKey, publicKey } = await newKey();
   return { private: pkcs8(privateKey), public: publicKey.export({ type: 'spki', format: 'pem' }).toString() };
 }
 
-/** When the certificate ends. Throws when `cert` is not a PEM certificate. */
+/** Expiry of a certificate. Throws when `cert` is not a PEM certificate. */
 export function expiry(cert: string): Date {
   return read(cert).validToDate;
 }
 
 /**
- * A leaf at 80 % of its life or 48 days old, a CA in its last 30 days. Throws when `cert` is not a PEM certificate.
+ * Whether a leaf has passed 80 % of its life or an age of 48 days, or a CA is in its last 30 days. Throws when `cert`
+ * is not a PEM certificate.
  * @param afterDays age at which a leaf is renewed if that is earlier
  */
 export function needsRenewal(cert: string, now: Date, afterDays?: number): boolean {
   return now.getTime() >= renewalTime(cert, afterDays).getTime();
 }
 
-/** The instant from which `needsRenewal` is true. Throws when `cert` is not a PEM certificate. */
+/** Time from which `needsRenewal` is true. Throws when `cert` is not a PEM certificate. */
 export function renewalTime(cert: string, afterDays = OLDEST_LEAF_DAYS): Date {
   const parsed = read(cert);
   const start = parsed.validFromDate.getTime();
@@ -143,7 +144,7 @@ export function renewalTime(cert: string, afterDays = OLDEST_LEAF_DAYS): Date {
   return new Date(start + Math.min((end - start) * LEAF_RENEWAL_SHARE, afterDays * DAY_MS));
 }
 
-/** Whether the certificate says exactly what `request` asks for: subject, alternative names and usages. */
+/** Whether the certificate has exactly the subject, alternative names and usages of `request`. */
 export function matches(cert: string, request: CertificateRequest): boolean {
   const parsed = parse(cert);
   if (!parsed) return false;
@@ -161,14 +162,14 @@ export function matches(cert: string, request: CertificateRequest): boolean {
   );
 }
 
-/** Whether `ca` signed the certificate. False for what is not a certificate. */
+/** Whether `ca` signed the certificate. False for an invalid certificate. */
 export function issuedBy(cert: string, ca: string): boolean {
   const parsed = parse(cert);
   const issuer = parse(ca);
   return parsed !== undefined && issuer !== undefined && parsed.checkIssued(issuer) && parsed.verify(issuer.publicKey);
 }
 
-/** PEM of the public key that belongs to a private one, as newServiceAccountKey writes it; undefined: this is no private key. */
+/** PEM of the public key of a private key, in newServiceAccountKey's format; undefined: not a private key. */
 export function publicKeyOf(privateKey: string | undefined): string | undefined {
   if (!privateKey) return undefined;
   try {
@@ -178,7 +179,7 @@ export function publicKeyOf(privateKey: string | undefined): string | undefined 
   }
 }
 
-/** Whether certificate and key belong together. False for what is neither. */
+/** Whether certificate and key belong together. False when either is invalid. */
 export function isPair(pair: Partial<KeyPair>): pair is KeyPair {
   if (!pair.cert || !pair.key) return false;
   try {
@@ -253,13 +254,13 @@ function alternativeNames(request: CertificateRequest): Buffer[] {
   ];
 }
 
-// The very bytes, because verifiers compare the issuer's name with it byte for byte.
+// // The original bytes, since verifiers compare the issuer's name byte for byte.
 function subjectOf(cert: string): Buffer {
   const [body] = children(read(cert).raw);
   return children(body!)[5]!;
 }
 
-// SHA-1 of the public key's bits, as RFC 5280 suggests; it only tells authorities apart.
+// // SHA-1 of the public key's bits, as RFC 5280 suggests; it only distinguishes CAs.
 function keyIdentifier(publicKey: KeyObject): Buffer {
   const [, bits] = children(publicKey.export({ type: 'spki', format: 'der' }));
   return createHash('sha1').update(content(bits!).subarray(1)).digest();
@@ -268,20 +269,20 @@ function keyIdentifier(publicKey: KeyObject): Buffer {
 const newKey = () => generateKeyPairAsync('ec', { namedCurve: 'P-256' });
 const pkcs8 = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }).toString();
 
-// Positive, of equal length for all, and without a leading zero byte.
+// // Positive, of constant length, without a leading zero byte.
 function newSerial(): Buffer {
   const bytes = randomBytes(16);
   bytes[0] = (bytes[0]! & 0x3f) | 0x40;
   return bytes;
 }
 
-/** By PEM text; more than one cluster has, so that a look at it parses each once. */
+/** Parsed certificates by PEM text; larger than one cluster's set, so that a reconciliation parses each once. */
 const recent = new Map<string, X509Certificate>();
 const RECENT = 64;
 
 /**
- * Parses a PEM certificate; throws when it is none. One look asks each certificate half a dozen questions, and parsing took most
- * of the time of a thousand looks after a restart.
+ * Parses a PEM certificate; throws otherwise. Cached: a reconciliation reads each certificate about six times, and
+ * parsing dominated a thousand reconciliations after a restart.
  */
 function read(cert: string): X509Certificate {
   let parsed = recent.get(cert);
@@ -309,7 +310,7 @@ function canonicalIP(address: string): string {
 }
 
 function addressBytes(address: string): Buffer {
-  // What Node takes for none, ipaddr.js may read as inet_aton does.
+  // // ipaddr.js accepts addresses of inet_aton's form that Node rejects.
   if (isIP(address) === 0) throw new RangeError(`"${address}" is not an IP address`);
   return Buffer.from(ipaddr.parse(address).toByteArray());
 }

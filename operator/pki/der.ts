@@ -1,5 +1,6 @@
-// The few ASN.1 types that a certificate is made of, in their DER encoding. Issuing with @peculiar/x509 takes 4.6 ms of CPU a certificate,
-// and a shoot has a dozen of them on the way to its first answer; this takes 0.6, most of it for the key (docs/decisions/0040).
+// // DER encoding of the few ASN.1 types in a certificate. Issuing with @peculiar/x509 takes 4.6 ms of CPU per
+// certificate, and a shoot needs a dozen before its first answer; this takes 0.6 ms, most of it for the key
+// (docs/decisions/0040).
 
 const TAG = {
   boolean: 1,
@@ -13,7 +14,7 @@ const TAG = {
 };
 const CONSTRUCTED = { sequence: 0x30, set: 0x31 };
 
-/** An element with any tag. */
+/** An element with an arbitrary tag. */
 export function element(tag: number, ...parts: Buffer[]): Buffer {
   const body = Buffer.concat(parts);
   const size = body.length;
@@ -27,16 +28,16 @@ export const octetString = (body: Buffer): Buffer => element(TAG.octetString, bo
 export const utf8 = (text: string): Buffer => element(TAG.utf8, Buffer.from(text));
 export const yes = (): Buffer => element(TAG.boolean, Buffer.from([0xff]));
 
-/** A non-negative integer of big-endian bytes. */
+/** A non-negative integer from big-endian bytes. */
 export function integer(bytes: Buffer): Buffer {
   const needsZero = (bytes[0] ?? 0) >= 0x80;
   return element(TAG.integer, ...(needsZero ? [Buffer.from([0])] : []), bytes);
 }
 
-/** Whole bytes, or the named bits of a flag field when `unused` low bits of the last byte are not part of it. */
+/** A bit string of whole bytes, or of named bits when `unused` low bits of the last byte are omitted. */
 export const bitString = (body: Buffer, unused = 0): Buffer => element(TAG.bitString, Buffer.from([unused]), body);
 
-/** An object identifier such as `2.5.4.3`. */
+/** An object identifier, for example `2.5.4.3`. */
 export function oid(text: string): Buffer {
   const [first = 0, second = 0, ...rest] = text.split('.').map(Number);
   const bytes = [first * 40 + second];
@@ -48,14 +49,14 @@ export function oid(text: string): Buffer {
   return element(TAG.oid, Buffer.from(bytes));
 }
 
-/** A time as certificates write it, in whole seconds: with two digits for the year until 2049. */
+/** A certificate time in whole seconds: UTCTime with a two-digit year until 2049, GeneralizedTime afterwards. */
 export function time(date: Date): Buffer {
   const digits = date.toISOString().replace(/[-:T]|\.\d+/g, '');
   if (date.getUTCFullYear() < 2050) return element(TAG.utcTime, Buffer.from(digits.slice(2)));
   return element(TAG.generalizedTime, Buffer.from(digits));
 }
 
-/** The elements directly inside the constructed element that starts at `start` of `der`, each with its header. */
+/** The direct children of the constructed element at `start` of `der`, each with its header. */
 export function children(der: Buffer, start = 0): Buffer[] {
   const outer = bounds(der, start);
   const found: Buffer[] = [];
@@ -67,7 +68,7 @@ export function children(der: Buffer, start = 0): Buffer[] {
   return found;
 }
 
-/** The content of an element, without its header. */
+/** Content of an element, without its header. */
 export function content(der: Buffer): Buffer {
   const { body, end } = bounds(der, 0);
   return der.subarray(body, end);

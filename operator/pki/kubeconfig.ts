@@ -1,21 +1,24 @@
 import { dump } from 'js-yaml';
 
-/** What a kubeconfig with one cluster, one user and one context (and others, by other ways to the same) says. `ca`, `cert`, `key` are PEM. */
+/**
+ * A kubeconfig with one cluster, one user and one context; `others` add contexts for the same API server. `ca`, `cert`,
+ * `key` are PEM.
+ */
 interface KubeconfigParameters {
   server: string;
   ca: string;
   cert?: string;
   key?: string;
   token?: string;
-  /** In place of a token: the path where whoever uses the kubeconfig finds it, and looks again now and then. */
+  /** In place of a token: path of a file that the client rereads regularly. */
   tokenFile?: string;
   /** Name of the cluster and of the context. */
   name: string;
   user: string;
   namespace?: string;
-  /** Through which the API server is reached. */
+  /** Proxy to the API server. */
   proxyURL?: string | undefined;
-  /** Further clusters and contexts: the same API server at another URL. */
+  /** Further clusters and contexts: the same API server at other URLs. */
   others?: readonly { name: string; server: string }[];
 }
 

@@ -1,5 +1,5 @@
-// @peculiar/x509 registers its algorithms through tsyringe, which refuses to load without a metadata reflection
-// polyfill. Nothing it registers has injected constructor parameters, so these three functions are all that is called.
+// // @peculiar/x509 registers its algorithms through tsyringe, which does not load without a metadata reflection
+// polyfill. None of its registrations has injected constructor parameters, so only these three functions are called.
 // Must be imported before '@peculiar/x509'.
 
 interface MetadataReflection {

@@ -7,7 +7,8 @@ const CURVES: readonly (string | undefined)[] = ['prime256v1', 'secp384r1', 'sec
 const RSA_BITS = { least: 2048, most: 8192 };
 
 /**
- * The public key that a certificate is asked for, if whoever asks has its private key and it is strong enough.
+ * Public key of a certificate request, if the requester proved possession of the private key and the key is strong
+ * enough.
  * @param request PEM of PKCS#10
  */
 export async function requestedKey(request: string): Promise<KeyObject | undefined> {

@@ -4,9 +4,9 @@ import * as x509 from '@peculiar/x509';
 import { LONGEST_REQUEST } from './request-size.ts';
 
 /**
- * Whose certificate is asked for, as a CertificateSigningRequest carries it.
+ * Subject of a request in a CertificateSigningRequest.
  * @param request base64 of PEM
- * @returns undefined for what is no certificate request, is longer than any that is parsed, or does not have exactly one common name
+ * @returns undefined when it is invalid, too long to be parsed, or without exactly one common name
  */
 export function requestedSubject(request: string): { commonName: string; organizations: string[] } | undefined {
   if (request.length > LONGEST_REQUEST) return undefined;

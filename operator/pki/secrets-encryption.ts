@@ -1,69 +1,69 @@
 import { randomBytes } from 'node:crypto';
 
-/** A key of Secrets in etcd. Without `secret` (base64, 32 bytes) it stands for none: Secrets as they are. */
+/** A key for Secrets in etcd. Without `secret` (base64, 32 bytes): plain text. */
 interface EncryptionKey {
   readonly name: string;
   readonly secret?: string;
 }
 
-/** A key that nothing is written with any more. */
+/** A key that is no longer used for writes. */
 interface EarlierKey extends EncryptionKey {
-  /** RFC 3339: when the last Secret was written anew. Absent: some may need it still. */
+  /** RFC 3339: when the last Secret was rewritten with a newer key. Absent: some may still need this key. */
   readonly retiredAt?: string;
 }
 
-/** The keys of one cluster, kept where its authorities' keys are kept. */
+/** Encryption keys of one cluster, stored with the private keys of its CAs. */
 export interface EncryptionState {
-  /** What API servers write with. */
+  /** Key with which API servers write. */
   readonly write: EncryptionKey;
-  /** What they are to write with next, once all of them can read it. */
+  /** Key with which they will write once all of them can read it. */
   readonly next?: EncryptionKey;
-  /** What they read besides, newest first. */
+  /** Further keys that they read, newest first. */
   readonly read: readonly EarlierKey[];
-  /** Secrets are to be written anew, since the key to write with is a new one. */
+  /** Secrets must be rewritten with the new write key. */
   readonly rewrite?: true;
-  /** API servers are to be told that a key has gone. */
+  /** API servers must be told of a removed key. */
   readonly dropped?: true;
-  /** How often what API servers are told has changed. Absent: never. */
+  /** Number of changes of the API servers' configuration. Absent: 0. */
   readonly revision?: number;
 }
 
-/** Stands for Secrets that were written before there was a key. */
+/** Key of Secrets written before encryption began. */
 const PLAIN: EncryptionKey = { name: 'plain' };
 const KEY_BYTES = 32;
 
-/** A key that no other has the name of. @param random bytes, as many as asked for */
+/** A key with a unique name. @param random returns this many random bytes */
 export const newEncryptionKey = (now: Date, random: (size: number) => Buffer = randomBytes): EncryptionKey => ({
   name: `key-${Math.floor(+now / 1000)}-${random(3).toString('hex')}`,
   secret: random(KEY_BYTES).toString('base64'),
 });
 
-/** Of a cluster that has no Secrets yet. */
+/** State of a cluster without Secrets. */
 export const encryptedFromTheStart = (key: EncryptionKey): EncryptionState => ({ write: key, read: [] });
 
-/** Of a cluster whose Secrets are in etcd as they are: they stay readable. */
+/** State of a cluster whose Secrets are in etcd in plain text: they remain readable. */
 export const notYetEncrypted = (key: EncryptionKey): EncryptionState => ({ write: PLAIN, next: key, read: [] });
 
-/** Begins to bring in a new key. While another is on its way in, that one goes on. */
+/** Begins the introduction of a key. A rotation that is under way continues unchanged. */
 export const withNext = (state: EncryptionState, key: EncryptionKey): EncryptionState =>
   state.next || state.rewrite ? state : { ...state, next: key, revision: revisionAfter(state) };
 
 const revisionAfter = ({ revision = 0 }: EncryptionState): number => revision + 1;
 
-/** Whether not every API server is known to have the keys that are to stay. */
+/** Whether some API server may not have the final keys yet. */
 export const isChanging = ({ next, rewrite, dropped }: EncryptionState): boolean =>
   next !== undefined || rewrite === true || dropped === true;
 
 /**
- * What remains to be done: API servers write with `next`; Secrets are written anew; what nothing needs any more is dropped; every API server
- * has forgotten that.
+ * Remaining steps: API servers write with `next`; Secrets are rewritten; unused keys are dropped; every API server has
+ * forgotten them.
  */
 export type EncryptionStep = 'promote' | 'rewrite' | 'drop' | 'end';
 
 /**
- * The next step, pure; undefined: nothing is to be done. Each is to be done once every API server has this configuration:
- * one that writes with a key which another cannot read yet would have that one fail.
- * @param keptMs how long backups are kept that need the keys of their time; 0: there are none
+ * The next step; undefined: none. Pure. A step may be taken only once every API server has the present configuration:
+ * otherwise one would write with a key that another cannot read.
+ * @param keptMs retention of backups, which need the keys of their time; 0: no backups
  */
 export function nextEncryptionStep(state: EncryptionState, now: Date, keptMs: number): EncryptionStep | undefined {
   if (state.next) return 'promote';
@@ -72,7 +72,10 @@ export function nextEncryptionStep(state: EncryptionState, now: Date, keptMs: nu
   return state.dropped ? 'end' : undefined;
 }
 
-/** The state once a step is done. Secrets were written anew before 'rewrite' and before 'drop': a backup may have brought old ones back. */
+/**
+ * The state after a step. Secrets must have been rewritten before 'rewrite' and before 'drop', since a restored backup
+ * may contain old ones.
+ */
 export function afterEncryptionStep(
   state: EncryptionState,
   step: EncryptionStep,
@@ -102,8 +105,8 @@ const isOver = ({ retiredAt }: EarlierKey, now: Date, keptMs: number): boolean =
   retiredAt !== undefined && +now >= Date.parse(retiredAt) + keptMs;
 
 /**
- * The EncryptionConfiguration of an API server. secretbox: authenticated, without a limit of writes for each key as AES-GCM has one, and
- * without a process of a key management service that an API server would wait for.
+ * The EncryptionConfiguration of an API server. secretbox: authenticated, without AES-GCM's limit of writes per key,
+ * and without a KMS process that an API server would wait for.
  */
 export function encryptionConfiguration({ write, next, read }: EncryptionState): string {
   const all = [write, ...(next ? [next] : []), ...read];
@@ -117,8 +120,8 @@ export function encryptionConfiguration({ write, next, read }: EncryptionState):
 }
 
 /**
- * The state in a text; undefined: there is none.
- * @throws where it cannot be understood: a new key in its place would make Secrets unreadable for ever
+ * Parses a stored state; undefined: none is stored.
+ * @throws when it cannot be parsed: a new key in its place would make Secrets unreadable for ever
  */
 export function parseEncryptionState(text: string | undefined, where: string): EncryptionState | undefined {
   if (text === undefined) return undefined;
@@ -126,7 +129,7 @@ export function parseEncryptionState(text: string | undefined, where: string): E
     const state = JSON.parse(text) as Partial<EncryptionState> | null;
     if (state?.write?.name && Array.isArray(state.read)) return state as EncryptionState;
   } catch {
-    // Said below.
+    // // Reported below.
   }
   throw new Error(
     `${where} cannot be understood: bring its text back, or no Secret of the cluster can be read any more`,

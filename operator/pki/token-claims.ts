@@ -1,4 +1,4 @@
-/** What a JSON Web Token says of itself. */
+/** Claims of a JSON Web Token. */
 export interface TokenClaims {
   issuer: string;
   subject: string;
@@ -7,7 +7,7 @@ export interface TokenClaims {
   expiresAt: number;
 }
 
-/** The claims of a token (RFC 7519), unverified: only for who made it, and for messages. undefined: it is none. */
+/** Claims of a token (RFC 7519), unverified: only to identify the issuer, and for messages. undefined: not a JWT. */
 export function claimsOf(token: string): TokenClaims | undefined {
   try {
     const { iss, sub, aud, exp } = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString());

@@ -7,31 +7,31 @@ import { readCount } from '../api/quantity.ts';
 import type { Seed } from '../api/seed.ts';
 import type { Shoot } from '../api/shoot.ts';
 
-/** What placement decides from; nothing else is looked at. */
+/** The only input of placement. */
 export interface PlacementInput {
   shoot: Shoot;
   profile: CloudProfile;
   seeds: readonly Seed[];
-  /** How many shoots each seed hosts already, by name; this one, if it is placed already, not counted. */
+  /** Number of shoots on each seed, by name; this shoot, if already placed, is excluded. */
   shootsPerSeed: Readonly<Record<string, number>> | ReadonlyMap<string, number>;
-  /** Whether machines are outside of the seed, and must reach the API server from there. Absent: no. */
+  /** Whether the machines are outside the seed and must reach the API server from there. Absent: no. */
   outside?: boolean;
 }
 
-/** Keeps seeds that may host the shoot. */
+/** Selects seeds that may host the shoot. */
 interface Filter {
   name: string;
   /** Why the seed cannot host the shoot, as the end of "<seed> ..."; undefined if it can. */
   against(seed: Seed, input: PlacementInput): string | undefined;
 }
 
-/** Number of shoots that a seed hosts already. */
+/** Number of shoots on a seed. */
 export const shootsOn = (seed: Seed, { shootsPerSeed }: PlacementInput): number =>
   (shootsPerSeed instanceof Map
     ? shootsPerSeed.get(seed.metadata.name)
     : (shootsPerSeed as Readonly<Record<string, number>>)[seed.metadata.name]) ?? 0;
 
-/** How many shoots a seed may host; Infinity where it does not say. */
+/** Limit of shoots on a seed; Infinity where it states none. */
 export function shootLimit(seed: Seed): number {
   const limit = seed.status?.allocatable?.shoots;
   return limit === undefined ? Number.POSITIVE_INFINITY : readCount(limit);
@@ -40,10 +40,10 @@ export function shootLimit(seed: Seed): number {
 /** Name of the filter that drops seeds which are not Ready. */
 export const READY = 'ready';
 
-/** Whether anybody has asked the seed whether it answers. */
+/** Whether the seed's readiness was ever checked. */
 export const wasAsked = ({ status }: Seed): boolean => findCondition(status?.conditions, 'Ready') !== undefined;
 
-/** In the order in which they are tried: the cheap and the final ones first, so that the reason given is the plainest. */
+/** In order of application: cheap and permanent filters first, so that the reported reason is the simplest. */
 export const FILTERS: readonly Filter[] = [
   {
     name: 'seedName',
@@ -141,7 +141,7 @@ export const FILTERS: readonly Filter[] = [
       const theirs = { pods: spec.networks.pods, services: spec.networks.services, nodes: spec.networks.nodes };
       for (const [mine, range] of Object.entries(ours)) {
         for (const [its, other] of Object.entries(theirs)) {
-          // Machines that are pods of the seed have addresses of the seed.
+          // // Machines that are pods of the seed use the seed's node addresses.
           if (range === undefined || other === undefined || mine === 'nodes') continue;
           if (overlap(addressRange(range), addressRange(other)))
             return `has the ${its} range ${other}, which overlaps with the shoot's ${mine} (${range})`;
@@ -165,7 +165,7 @@ export const FILTERS: readonly Filter[] = [
     },
   },
   {
-    // Last: what it drops could host the shoot, were it Ready.
+    // // Last: seeds dropped here could host the shoot if they were Ready.
     name: READY,
     against: (seed) =>
       isTrue(seed.status?.conditions, 'Ready')
@@ -176,6 +176,6 @@ export const FILTERS: readonly Filter[] = [
   },
 ];
 
-/** Whether the provider type of the seed is one of these; "*" is any. */
+/** Whether the seed's provider type is among these; "*" matches any. */
 const hasProviderType = (seed: Seed, types: readonly string[]): boolean =>
   types.includes('*') || types.includes(seed.spec.provider.type);

@@ -4,23 +4,23 @@ import { SCORES } from './scores.ts';
 
 export type { PlacementInput } from './filters.ts';
 
-/** What one filter did. */
+/** Result of one filter. */
 interface PlacementStep {
   filter: string;
-  /** Seeds left after it. */
+  /** Seeds left after the filter. */
   left: number;
   dropped: { seed: string; why: string }[];
 }
 
 /**
- * A seed and why it is the one, or every reason why there is none. `steps` tells filters that dropped something, `unready` seeds that could
- * host the shoot, were they Ready.
+ * The chosen seed with the reason, or all reasons why there is none. `steps` lists filters that dropped seeds,
+ * `unready` seeds that could host the shoot if they were Ready.
  */
 type Placement =
   | { seed: string; why: string; steps: PlacementStep[] }
   | { seed?: undefined; reasons: string[]; unready: readonly Seed[]; steps: PlacementStep[] };
 
-/** Which seed hosts the control plane of a shoot. Pure: the same input gives the same answer. */
+/** Chooses the seed for a shoot's control plane. Pure: equal inputs give equal results. */
 export function placeShoot(input: PlacementInput): Placement {
   if (input.seeds.length === 0) {
     return { reasons: ['there is no Seed: register one, or start an embedded garden'], unready: [], steps: [] };
@@ -65,7 +65,7 @@ const compare = (a: readonly number[], b: readonly number[]): number =>
 
 const compareNames = (a: Seed, b: Seed): number => (a.metadata.name < b.metadata.name ? -1 : 1);
 
-// A fleet has hundreds of seeds: each filter gets one line, which names a few of them.
+// // A fleet has hundreds of seeds: each filter gets one line with a few names.
 const NAMED = 3;
 
 function reasons({ seeds, shoot }: PlacementInput, steps: PlacementStep[]): string[] {

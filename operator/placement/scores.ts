@@ -8,10 +8,10 @@ interface Score {
   of(seed: Seed, input: PlacementInput): number;
 }
 
-/** In order of weight: a later one only decides between seeds that are equal in all earlier ones. */
+/** In order of priority: a later score only decides between seeds that are equal in all earlier ones. */
 export const SCORES: readonly Score[] = [
   {
-    // Latency between control plane and nodes: same region, else same provider, else anywhere.
+    // // Latency between control plane and nodes: same region, then same provider, then others.
     name: 'distance',
     of: ({ spec }, { shoot }) => {
       if (spec.provider.type !== shoot.spec.provider.type) return 2;
@@ -19,7 +19,7 @@ export const SCORES: readonly Score[] = [
     },
   },
   {
-    // Names of regions of one provider say how near they are: eu-central-1 is nearer to eu-west-1 than to us-east-1.
+    // // Region names of a provider indicate distance: eu-central-1 is nearer to eu-west-1 than to us-east-1.
     name: 'regionName',
     of: ({ spec }, { shoot }) =>
       spec.provider.type === shoot.spec.provider.type ? distance(spec.provider.region, shoot.spec.region) : 0,
@@ -31,7 +31,7 @@ export const SCORES: readonly Score[] = [
   { name: 'shoots', of: shootsOn },
 ];
 
-/** How many of the parts of two region names differ, from the first that does: 0 for equal names. */
+/** Number of parts of a region name from the first difference on: 0 for equal names. */
 function distance(one: string, other: string): number {
   if (one === other) return 0;
   const [a, b] = [parts(one), parts(other)];

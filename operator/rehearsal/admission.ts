@@ -2,8 +2,8 @@ import { MAX_NODES } from '../api/worker-pool.ts';
 import type { WorkerClusterSpec } from '../api/workercluster.ts';
 
 /**
- * Why the API server would refuse the spec, by those of its CEL rules that demand can break; a unit test holds the words to
- * the rules themselves.
+ * Why the API server would reject the spec, by the CEL rules that demand can violate; a unit test compares the messages
+ * with the rules.
  */
 export function demandProblem({ dataPlaneNodes, pools = [], adopt }: WorkerClusterSpec): string | undefined {
   if (pools.length === 0) {

@@ -5,12 +5,12 @@ import { manifestOf } from '../controllers/burst/own-clusters.ts';
 import { modeOf } from './members.ts';
 import type { Scenario } from './scenario.ts';
 
-/** Name of the cluster that grows by nodes alone. */
+/** Name of the cluster that only grows by nodes. */
 const NAME = 'autoscaled';
 
 /**
- * The same scenario without its policy: one cluster of that candidate stands from the beginning, and its pools grow and shrink for all that has
- * no place elsewhere. undefined: its template has no pools that could.
+ * The scenario without its policy: one cluster of the candidate exists from the beginning, and its pools are autoscaled
+ * for all workloads that fit nowhere else. undefined: the template's pools cannot be autoscaled.
  */
 export function nodesAlone(scenario: Scenario, candidateName: string): Scenario | undefined {
   const { policy } = scenario;
@@ -32,14 +32,14 @@ type Waiting = Pick<BurstCandidate, 'warmClusters' | 'sleepingClusters'>;
 
 const countsOf = ({ warmClusters = 0, sleepingClusters = 0 }: Waiting) => [warmClusters, sleepingClusters] as const;
 
-/** How as many clusters as a candidate has wait could do so. */
+/** Alternative ways of waiting for the same number of clusters. */
 const WAYS: readonly { readonly what: string; readonly have: (count: number) => Waiting; readonly wakes: boolean }[] = [
   { what: 'if all wait warm', have: (count) => ({ warmClusters: count }), wakes: true },
   { what: 'if all wait asleep', have: (count) => ({ sleepingClusters: count }), wakes: true },
   { what: 'if none waits', have: () => ({}), wakes: false },
 ];
 
-/** The same policy with its clusters waiting in other ways. Empty: it has none wait. */
+/** The policy with other ways of waiting. Empty: it has no waiting clusters. */
 export function otherWaits(scenario: Scenario): { readonly what: string; readonly scenario: Scenario }[] {
   const { policy } = scenario;
   if (!policy) return [];
@@ -57,7 +57,7 @@ export function otherWaits(scenario: Scenario): { readonly what: string; readonl
   });
 }
 
-/** As large as all clusters that a policy may have of it, and as small as nothing. */
+/** A cluster that may grow to the size of all the policy's clusters, and shrink to zero nodes. */
 function autoscaled(
   { template, maximumClusters }: BurstCandidate,
   most: number,
@@ -69,7 +69,7 @@ function autoscaled(
     ...pool,
     minimum: 0,
     maximum: Math.min(MAX_NODES, (pool.maximum ?? MAX_NODES) * times),
-    // Of a managed cluster the cloud's own, which takes nodes away as well: it is played by the same planner.
+    // // A managed cluster has the cloud's autoscaler, which also removes nodes: the same planner stands in for it.
     autoscale: isManaged ? ('Cloud' as const) : ('Coppice' as const),
   }));
   return { ...template, spec: { ...spec, pools } };

@@ -8,7 +8,7 @@ import { type WaitHistogram, waitQuantile } from './waits.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** Waits in milliseconds, to three digits; absent: nobody waited. */
+/** Waits in milliseconds, to three digits; absent: none. */
 export interface Waits {
   readonly count: number;
   readonly p50?: number;
@@ -17,61 +17,61 @@ export interface Waits {
   readonly max?: number;
 }
 
-/** What bought clusters were paid for, in millionths, by each moment; what billing steps add is in none. */
+/** Cost of bought clusters by use at each moment, in micros; excludes billing steps. */
 interface PaidFor {
-  /** Control planes of clusters that took work. */
+  /** Control planes of clusters that took workloads. */
   readonly controlPlanes: Micros;
-  /** Clusters that waited, with their control planes. */
+  /** Waiting clusters, with their control planes. */
   readonly warm: Micros;
   readonly asleep: Micros;
-  /** Machines of clusters of others that were woken, by each moment. */
+  /** Machines of woken clusters that the policy did not buy. */
   readonly woken: Micros;
-  /** Of the machines of others: until they were Ready, and after. */
+  /** Other machines: until they were Ready, and after. */
   readonly starting: Micros;
-  /** In clusters without work. */
+  /** In clusters without workloads. */
   readonly idle: Micros;
-  /** Without work, in clusters that had some. */
+  /** Without workloads, in clusters that have some. */
   readonly spare: Micros;
-  /** Of those with work what no work had. */
+  /** Unused part of machines with workloads. */
   readonly room: Micros;
   readonly work: Micros;
 }
 
-/** What came of workloads, and of a policy that bought clusters for them. */
+/** Results for workloads, and for a policy that bought clusters for them. */
 export interface WorkReport {
-  /** Replicas and jobs that ran, from the moment in which they were asked for. */
+  /** Replicas and jobs that ran, from the request on. */
   readonly waits: Waits;
-  /** Of those that did not run at once. */
+  /** Only those that did not run at once. */
   readonly waited: Waits;
-  /** The same without the time in which a policy waits whether work goes away by itself. */
+  /** The same without the policy's stabilisation time. */
   readonly waitedAfterStabilisation: Waits;
-  /** The same without the time that the cloud took for the node that they ran on. */
+  /** The same without the startup time of their node. */
   readonly waitedBeyondStartup: Waits;
-  /** Of those that never ran, until they were given up, or until the end. Its count is the sum of the next two. */
+  /** Workloads that never ran, until they were cancelled or until the end. Its count is the sum of the next two. */
   readonly neverRan: Waits;
-  /** Given up before they ran, and waiting at the end. */
+  /** Cancelled before they ran, and waiting at the end. */
   readonly cancelled: number;
   readonly waiting: number;
-  /** Why nothing was bought for work that waited, the most frequent first. */
+  /** Why nothing was bought for waiting workloads, the most frequent reason first. */
   readonly refusals: readonly Refusal[];
-  /** Clusters that were bought, how many of them and of their nodes there were at most, and what they cost. */
+  /** Bought clusters, the peak number of clusters and nodes, and their cost. */
   readonly bought: {
     readonly clusters: number;
     readonly peakClusters: number;
     readonly peakNodes: number;
     readonly costs: readonly Cost[];
-    /** What of that is for control planes, in millionths; and what all of it is for. */
+    /** The part of the cost for control planes, in micros; and the cost by use. */
     readonly fees: Micros;
     readonly paidFor: PaidFor;
   };
-  /** CPU of bought clusters in millicores times milliseconds: what was paid for, and what ran there. */
+  /** CPU of bought clusters in millicores times milliseconds: paid, and used. */
   readonly paidCpu: number;
   readonly usedCpu: number;
-  /** What ran of the hub's work, from moment to moment. */
+  /** Amounts of the hub's workloads that ran, over time. */
   readonly ran: readonly Asked[];
 }
 
-/** @param costs of what was bought */
+/** @param costs cost of bought clusters */
 export function workReport(simulation: Simulation, costs: readonly Cost[]): WorkReport | undefined {
   const { work, standings, rehearsed, now } = simulation;
   if (!work) return undefined;
@@ -90,7 +90,7 @@ export function workReport(simulation: Simulation, costs: readonly Cost[]): Work
   ];
   const controlPlanes = fees - waitingFees;
   const rest = money('boughtHourly') - controlPlanes - warm - asleep - starting - idle - spare - room;
-  // Each is rounded by itself, so without work the rest may be below nothing.
+  // // Each part is rounded, so without workloads the rest may be negative.
   const used = rest > 0n ? rest : 0n;
   const stabilisation = rehearsed ? limitsOf(rehearsed.policy.spec).pendingForMs : 0;
   return {
@@ -116,7 +116,7 @@ export function workReport(simulation: Simulation, costs: readonly Cost[]): Work
   };
 }
 
-/** What was woken is somebody's: it is in no cost of what was bought. */
+/** Adds the cost of woken clusters, which are not bought and in no other cost. */
 function withCost(costs: readonly Cost[], currency: string, more: Micros): Cost[] {
   const before = costs.find((cost) => cost.currency === currency)?.amount ?? 0n;
   return [...costs.filter((cost) => cost.currency !== currency), { currency, amount: before + more }];
@@ -124,7 +124,7 @@ function withCost(costs: readonly Cost[], currency: string, more: Micros): Cost[
 
 function waitsOf(histogram: WaitHistogram): Waits {
   const { served, max } = histogram;
-  // Rounded up to three digits, a quantile may come out above the longest wait.
+  // // Rounded up to three digits, a quantile may exceed the longest wait.
   const quantile = (share: number) => Math.min(waitQuantile(histogram, share) ?? 0, max);
   return served === 0
     ? { count: 0 }

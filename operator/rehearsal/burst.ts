@@ -8,12 +8,12 @@ import type { RehearsedPolicy } from './rehearsed-policy.ts';
 import type { Simulation } from './state.ts';
 import { simulatedWorld } from './world.ts';
 
-/** As often the operator asks a hub what it has no place for. */
+/** Interval of the operator's queries to a hub, milliseconds. */
 const LOOK_MS = 10_000;
-/** A rest of a candidate, or a quota, ends without a word: while work waits the policy is looked at this often at least. */
+/** Cooldowns and quotas end without an event: while workloads wait, the policy is evaluated at least this often. */
 const WAITING_MS = 60_000;
 
-/** What the operator knows of a policy before its first look. */
+/** The operator's memory of a policy before its first evaluation. */
 export function newRehearsedPolicy(policy: BurstPolicy): RehearsedPolicy {
   const { name, namespace = '', uid = `${namespace}/${name}` } = policy.metadata;
   const known = { ...policy, metadata: { ...policy.metadata, uid } };
@@ -21,7 +21,7 @@ export function newRehearsedPolicy(policy: BurstPolicy): RehearsedPolicy {
   return { policy: known, memory: new BurstMemory(), receipt, seen: -1, lookedAt: -LOOK_MS, refusals: new Map() };
 }
 
-/** Has the operator look at its policy as soon as it would: when something has changed, at the next of its looks at the hub. */
+/** Schedules the operator's next evaluation of its policy: after a change, at the next query to the hub. */
 export function planLook(simulation: Simulation): void {
   const { rehearsed, work } = simulation;
   if (!rehearsed || !work || rehearsed.seen === work.version) return;
@@ -38,7 +38,7 @@ function lookBy(simulation: Simulation, rehearsed: RehearsedPolicy, wanted: numb
 
 const NEVER = new AbortController().signal;
 
-/** One look at the policy: the operator's own. */
+/** Evaluates the policy with the operator's own code. */
 async function look(simulation: Simulation, rehearsed: RehearsedPolicy): Promise<void> {
   const { policy, memory } = rehearsed;
   rehearsed.lookAt = undefined;
@@ -49,15 +49,15 @@ async function look(simulation: Simulation, rehearsed: RehearsedPolicy): Promise
   rehearsed.seen = simulation.work!.version;
   if (next !== undefined) lookBy(simulation, rehearsed, next - simulation.epoch);
   const { plan, waiting = [], verdicts = [] } = rehearsed.told ?? {};
-  // Those that wait are made one in each look.
+  // // Waiting clusters are created one per evaluation.
   if (plan && ordersOf(plan.orders, 'cluster').some(({ waits }) => waits))
     lookBy(simulation, rehearsed, simulation.now + LOOK_MS);
-  // An operator looks all the time. Here its minimums are released when the time has come for it.
+  // // The operator evaluates continuously; here an evaluation is scheduled for the release of minimums.
   for (const purchase of clustersIn(rehearsed.receipt)) {
     const at = purchase.work ? undefined : settlesAt(purchase);
     if (at !== undefined && at > simulation.epoch + simulation.now)
       lookBy(simulation, rehearsed, at - simulation.epoch);
   }
-  // Of a peak, or of the least number of clusters, that nothing may be bought for, a verdict says so.
+  // // Verdicts also report peaks or minimum clusters for which nothing may be bought.
   if (waiting.length + verdicts.length > 0) lookBy(simulation, rehearsed, simulation.now + WAITING_MS);
 }

@@ -1,8 +1,8 @@
-/** Something that happens at a moment of the virtual clock. @typeParam Done what it gives: a promise where it is waited for */
+/** An event of the virtual clock. @typeParam Done result of run(): a promise where it is awaited */
 interface Event<Done = void> {
   /** Milliseconds. */
   readonly at: number;
-  /** Whether it has not become pointless meanwhile (its machine is gone, its cluster deleted). */
+  /** Whether the event still applies (its machine and cluster exist). */
   isLive(): boolean;
   run(): Done;
 }
@@ -12,10 +12,10 @@ interface Entry<Done> {
   readonly order: number;
 }
 
-/** Below this nobody needs to tidy up. */
+/** Smaller heaps are not swept. */
 const SMALLEST_SWEEP = 1024;
 
-/** Events by time; of the same time in the order in which they were added. A binary heap. */
+/** Events ordered by time, then by insertion. A binary heap. */
 export class EventQueue<Done = void> {
   #heap: Entry<Done>[] = [];
   #order = 0;
@@ -25,7 +25,7 @@ export class EventQueue<Done = void> {
     return this.#heap.length;
   }
 
-  /** When the next event is; undefined: there is none. */
+  /** Time of the next event; undefined: none. */
   get nextAt(): number | undefined {
     return this.#heap[0]?.event.at;
   }
@@ -46,7 +46,7 @@ export class EventQueue<Done = void> {
     return first?.event;
   }
 
-  /** Without it a long rehearsal would keep an event for every machine that ever was. */
+  /** Removes dead events: a long rehearsal would otherwise keep one for every machine that ever existed. */
   #sweep(): void {
     this.#heap = this.#heap.filter(({ event }) => event.isLive()).sort((a, b) => (before(a, b) ? -1 : 1));
     this.#sweepAt = Math.max(SMALLEST_SWEEP, 2 * this.#heap.length);

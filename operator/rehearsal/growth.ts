@@ -12,7 +12,7 @@ import type { PoolNamed, PoolSeen } from '../controllers/burst/seen.ts';
 import { offeredPools } from './members.ts';
 import { type ClusterState, dateOf, type Simulation } from './state.ts';
 
-/** Pools that are Coppice's to size, and not those for which it stands in for a cloud. */
+/** Pools sized by Coppice itself, without those for which it stands in for a cloud. */
 function growingPools({ object, manifest, profile, decided }: ClusterState): readonly DesiredPool[] {
   if (!object || !profile) return [];
   const sizes = [...decided.values()];
@@ -32,7 +32,7 @@ const grown = new WeakMap<
   { readonly profile: CloudProfile; readonly sizes: readonly DecidedSize[]; readonly pools: readonly DesiredPool[] }
 >();
 
-/** What the next node of a pool would be; and whether its cloud took such machines away a moment ago. */
+/** Offer of a pool's next node, and whether the cloud recently reclaimed such machines. */
 function nextOffer(
   simulation: Simulation,
   cluster: WorkerCluster,
@@ -45,7 +45,7 @@ function nextOffer(
   return { next, isTaken: next !== undefined && isInterrupted(next, market) };
 }
 
-/** Pools of a cluster that are Coppice's to size, as a policy sees them; undefined: nobody can tell now. */
+/** A cluster's pools sized by Coppice, as a policy sees them; undefined: unknown now. */
 export function poolsSeen(simulation: Simulation, state: ClusterState): PoolSeen[] | undefined {
   const { object, profile, serves, decided } = state;
   if (!object || !profile || !serves) return undefined;
@@ -68,14 +68,14 @@ export function poolsSeen(simulation: Simulation, state: ClusterState): PoolSeen
       template,
       soldOut: next ? undefined : 'all its machine types are sold out',
       isLast: isTaken,
-      // A simulated cloud ends the machines that it is told to.
+      // // A simulated cloud deletes the named machines.
       removesNodes: true,
       isLate: isLate({ ...late, ...(template && { offer: { template, price: 0 } }) }, now),
     };
   });
 }
 
-/** Ready nodes of a pool, whichever machine type it had to take. */
+/** Ready nodes of a pool, of any of its machine types. */
 const readyOf = ({ pools, wanted }: ClusterState, { name }: Pick<DesiredPool, 'name'>): number =>
   [...pools.values()]
     .filter((pool) => {
@@ -84,14 +84,14 @@ const readyOf = ({ pools, wanted }: ClusterState, { name }: Pick<DesiredPool, 'n
     })
     .reduce((sum, { ready }) => sum + ready, 0);
 
-/** What is seen of nodes that were added to a pool. */
+/** Observed state of nodes that were added to a pool. */
 export function poolNow(
   simulation: Simulation,
   { cluster: key, uid, pool: name }: PoolNamed,
 ): PoolNow | 'gone' | 'unknown' {
   const cluster = simulation.clusters.get(key);
   if (cluster?.object?.metadata.uid !== uid || cluster.object.metadata.deletionTimestamp) return 'gone';
-  // As in a garden, nobody can tell of one that does not answer: it is being made, or sleeps.
+  // // As in a garden, a cluster that does not answer is unknown: it is being created, or sleeps.
   if (!cluster.serves) return 'unknown';
   const pool = growingPools(cluster).find((one) => one.name === name);
   if (!pool) return 'gone';

@@ -5,7 +5,7 @@ import { customKinds } from './kinds.ts';
 import type { Simulation } from './state.ts';
 import type { WorkGroup } from './work-model.ts';
 
-/** What the hub has no place for: replicas of a workload together, each job by itself. */
+/** Workloads that the hub cannot place: replicas of a workload together, each job separately. */
 export function hubSays(simulation: Simulation): Heard {
   const { groups } = simulation.work!;
   const kindOf = customKinds(simulation);
@@ -20,7 +20,7 @@ export function hubSays(simulation: Simulation): Heard {
       memory: group.size.memory,
       ...(group.size.gpu !== undefined && { gpu: group.size.gpu }),
     },
-    // Not `group.pod`, which is of this group alone: the planner looks at work that asks for the same together.
+    // // Not `group.pod`, which belongs to this group alone: the planner merges equal workloads.
     pod: fitPod(group.object),
     each: `${group.size.cpu} CPU, ${group.size.memory} memory`,
     accepts: group.accepts,
@@ -44,13 +44,13 @@ interface Source {
   readonly since: number;
 }
 
-/** As many as the operator looks at: those that have waited longest. */
+/** The operator's limit of demands: the longest waiting. */
 const lookedAt = <T extends Source>(sources: readonly T[]): readonly T[] =>
   sources.length <= MOST_DEMANDS ? sources : sources.toSorted((a, b) => a.since - b.since).slice(0, MOST_DEMANDS);
 
 /**
- * Each job by itself, as in a hub, where each is an object that is placed alone: of many that come together a part is served by what takes no more.
- * Those that run first have the highest numbers, so that the others keep theirs.
+ * One source per job, as in a hub, where each job is an object placed alone: of many jobs that come together a cluster
+ * may take a part. Jobs that run first have the highest numbers, so that the others keep theirs.
  */
 function sourcesOf({ name, size, isJobs, waiting, waitingCount }: WorkGroup): Source[] {
   const whose = `${name} (${size.cpu} CPU, ${size.memory})`;

@@ -5,7 +5,7 @@ import type { ClusterState, Simulation } from './state.ts';
 import type { WorkKind } from './trace/trace-line.ts';
 import { withLabels } from './work-model.ts';
 
-/** What the hub knows of kinds that not every cluster serves: of each the same object, by which the planner knows work that is alike. */
+/** The hub's knowledge of custom kinds: one object per kind, by which the planner recognizes equal workloads. */
 export function customKinds({ clusters }: Simulation): (kind: WorkKind | undefined) => CustomKind | undefined {
   const known = new Map<string, CustomKind>();
   return (kind) => {
@@ -24,11 +24,11 @@ function customKindOf({ name, labels, isBroughtByHub }: WorkKind, joined: readon
   return { kind: name, servedBy, isBroughtTo: (member) => isBroughtByHub && serves(member) };
 }
 
-/** Whether the hub has seen what it serves. One that sleeps it has seen before. */
+/** Whether the hub knows the kinds that the cluster serves. Of a sleeping cluster it knew them before. */
 const hasJoined = ({ object, serves, servesSince }: ClusterState): boolean =>
   object !== undefined && (serves || servesSince > 0);
 
-/** Names of members that were made from a candidate, long enough ago that a policy takes the next for one like them. */
+/** Members created from a candidate long enough ago that a policy takes the next one to be alike. */
 export const alikeTo = ({ clusters, now }: Simulation, candidate: string | undefined): readonly string[] =>
   candidate === undefined
     ? []

@@ -3,7 +3,7 @@ import { playedSpec } from './members.ts';
 import { goTo, rewrite } from './places.ts';
 import { type ClusterState, dateOf, type Simulation } from './state.ts';
 
-/** The cluster is there from now on, and the operator hears of it. */
+/** Creates the cluster and notifies the operator. */
 export function createCluster(simulation: Simulation, cluster: ClusterState, spec: WorkerClusterSpec): void {
   const { manifest, key } = cluster;
   cluster.incarnation++;
@@ -24,7 +24,7 @@ export function createCluster(simulation: Simulation, cluster: ClusterState, spe
   rewrite(simulation, cluster, simulation.work ? playedSpec(cluster.object, cluster.profile) : spec);
 }
 
-/** Somebody deletes it. */
+/** Deletes the cluster, as a person would. */
 export function deleteCluster(simulation: Simulation, cluster: ClusterState): void {
   const metadata = { ...cluster.object!.metadata, deletionTimestamp: dateOf(simulation).toISOString() };
   cluster.object = { ...cluster.object!, metadata };

@@ -28,17 +28,17 @@ import {
 import { nodesChanged } from './waits.ts';
 
 /**
- * A node's news wake the operator, also after an error that it retries late or not at all; a kubelet reports at least this
- * often (its nodeStatusReportFrequency, by default 5 minutes).
+ * Node updates wake the operator, also after an error that it retries late or never; a kubelet reports at least this
+ * often (nodeStatusReportFrequency, default 5 minutes).
  */
 const NODE_NEWS_MS = 5 * 60_000;
 
 const NO_PODS: ReadonlyMap<string, never[]> = new Map();
 
 /**
- * Makes the machines be as the Shoot asks, in the order of the Shoot's task graph: pools one after the other, and nothing is
- * taken away while something cannot be made.
- * @returns whether there are more or fewer machines than before
+ * Reconciles machines with the Shoot's spec in the order of the Shoot's task graph: pools in sequence, and no removal
+ * while a creation fails.
+ * @returns whether the number of machines changed
  */
 export function reconcileMachines(simulation: Simulation, cluster: ClusterState): boolean {
   if (!cluster.serves || !cluster.shoot) return false;
@@ -67,7 +67,7 @@ export function reconcileMachines(simulation: Simulation, cluster: ClusterState)
   return scaleIn(simulation, cluster) || changed;
 }
 
-/** The operator hears of it, and may have something else for the pool. */
+/** Reports a shortage to the operator, which may choose another offer for the pool. */
 function isShort(
   simulation: Simulation,
   cluster: ClusterState,
@@ -77,7 +77,7 @@ function isShort(
   const pools = [{ name, machineType, zones, spot }];
   const told = { recordEvent: () => {}, cluster: cluster.object!, profile: cluster.profile!, pools };
   const error = { shortages: [{ pool: name }], message: refusal.message };
-  // The same again is no news: to plan for it would be to ask again in the same moment, for ever.
+  // // A repeated shortage is not new: planning for it would repeat the request in the same moment, for ever.
   if (noteShortages(simulation.capacity, told, error)) simulation.toPlan.add(cluster);
 }
 
@@ -192,7 +192,7 @@ function scaleIn(simulation: Simulation, cluster: ClusterState): boolean {
   return true;
 }
 
-/** Without workloads nodes are as empty as they come. */
+/** Without workloads nodes have no pods. */
 const podsOf = ({ work }: Simulation, { key, nodes }: ClusterState): ReadonlyMap<string, readonly Pod[]> =>
   work ? new Map([...nodes.keys()].map((node) => [node, work.podsOn(key, node)])) : NO_PODS;
 
@@ -218,7 +218,7 @@ export function removeMachines(simulation: Simulation, cluster: ClusterState, go
 
 const missing = ({ wanted, ready }: PoolState): number => Math.max(0, wanted - ready);
 
-/** What a cloud bills of a machine beyond its life: what has begun of a step, and its minimum. */
+/** A cloud's charges for a machine beyond its life: the started billing step, and the minimum. */
 function payRest(
   simulation: Simulation,
   { profile }: ClusterState,
@@ -246,7 +246,7 @@ const readyNode = ({ nodeName, createdAt }: Machine, now: Date): Node => ({
   status: { conditions: [{ type: 'Ready', status: 'True' }] },
 });
 
-/** Tells what was refused, and comes back to it when the operator would. */
+/** Reports a refusal and schedules the operator's retry. */
 function failed(simulation: Simulation, cluster: ClusterState, { code, message }: Refusal, what: string): void {
   noteRefusal(simulation, cluster, code, `${what}: ${message}`);
   const told = `${message} (${code})`;
@@ -264,7 +264,7 @@ function failed(simulation: Simulation, cluster: ClusterState, { code, message }
   cluster.failures++;
   if (delay === Number.POSITIVE_INFINITY) return;
   const at = simulation.now + delay;
-  // Of several delays the shortest counts, as in the operator's queue.
+  // // The shortest of several delays counts, as in the operator's queue.
   if (cluster.retryAt !== undefined && cluster.retryAt > simulation.now && cluster.retryAt <= at) return;
   cluster.retryAt = at;
   simulation.events.add({

@@ -19,20 +19,20 @@ import { labelsOf, zonesOf } from '../controllers/membership/member-labels.ts';
 import type { Node } from '../kube/resources.ts';
 import type { ClusterState, PoolState, SimulatedMachine, Simulation } from './state.ts';
 
-/** All that a rehearsed hub asks of a hub's spec. */
+/** The only part of a hub's spec that a rehearsal reads. */
 const HUB = { type: 'Karmada' } as HubSpec;
-/** Who would run the control plane in the cloud that is played. */
+/** Control plane mode of a cluster in the simulated cloud. */
 export const modeOf = ({ spec }: Pick<WorkerCluster, 'spec'>, profile: CloudProfile | undefined) =>
   spec.mode ?? profile?.spec.defaults?.mode ?? 'Hosted';
 
-/** As the operator reckons it for the cloud that is played here. */
+/** Node reserve as the operator computes it for this cloud. */
 export const reserveOf = (cluster: Pick<WorkerCluster, 'spec'>, profile: CloudProfile): Reserve => {
   const managed = MANAGED_RESERVES[profile.spec.type];
   if (managed === undefined) return 'none';
   return modeOf(cluster, profile) === 'Managed' ? managed : 'machines';
 };
 
-/** The same for each pair of objects, which nobody changes: each look asks about all clusters. */
+/** Memoized per pair of immutable objects: each evaluation reads all clusters. */
 function oncePerCluster<P extends CloudProfile | undefined, T>(make: (cluster: WorkerCluster, profile: P) => T) {
   const known = new WeakMap<WorkerCluster, { readonly profile: P; readonly made: T }>();
   return (cluster: WorkerCluster, profile: P): T => {
@@ -44,7 +44,7 @@ function oncePerCluster<P extends CloudProfile | undefined, T>(make: (cluster: W
   };
 }
 
-/** How the hub knows a cluster, or would know one that is not there yet. */
+/** A cluster as the hub knows it, or would know it once created. */
 export const memberOf = oncePerCluster((cluster: WorkerCluster, profile: CloudProfile | undefined): HubMember => {
   const region = cluster.spec.region ?? profile?.spec.defaults?.region ?? profile?.spec.regions[0]?.name;
   const mode = modeOf(cluster, profile);
@@ -53,7 +53,7 @@ export const memberOf = oncePerCluster((cluster: WorkerCluster, profile: CloudPr
   return { name, labels: labelsOf(made, HUB, { profile }), zones: zonesOf(made, { profile }) };
 });
 
-/** What offers of such a cluster rest on. */
+/** Input of a cluster's offers. */
 export const offerInputs = (
   cluster: WorkerCluster,
   profile: CloudProfile,
@@ -69,15 +69,15 @@ export const offerInputs = (
 
 const ANY = 'USD';
 
-/** What the next nodes of the pools of a cluster would be, with their prices in the currency of its profile. */
+/** Offers for the next nodes of a cluster's pools, priced in the currency of its profile. */
 export const offeredPools = oncePerCluster((cluster: WorkerCluster, profile: CloudProfile) => {
   const { currency = ANY } = profile.spec.controlPlaneFee ?? {};
   return offerOf(offerInputs(cluster, profile, { currency })).pools;
 });
 
 /**
- * The spec as it is played: where a cloud's own autoscaler sizes a pool, Coppice's decider stands in for it, since there is no cloud. A cloud
- * takes empty nodes away as well, by about the same rules.
+ * The spec in the rehearsal: for a pool sized by a cloud's autoscaler Coppice's decider stands in, since there is no
+ * cloud. Clouds remove empty nodes by about the same rules.
  */
 export function playedSpec(cluster: WorkerCluster, profile: CloudProfile | undefined): WorkerClusterSpec {
   const { spec } = cluster;
@@ -93,7 +93,7 @@ export function playedSpec(cluster: WorkerCluster, profile: CloudProfile | undef
   };
 }
 
-/** What the system takes of each node: here it is one DaemonSet. */
+/** System pods of each node, modelled as one DaemonSet. */
 export const SYSTEM_DAEMON: Daemon = {
   name: 'kube-system/system',
   pod: fitPod({
@@ -109,7 +109,7 @@ export const SYSTEM_DAEMON: Daemon = {
   }),
 };
 
-/** What a node of a pool is to work. */
+/** A pool's node as scheduling sees it. */
 export function fitNodeOf(cluster: ClusterState, pool: PoolState, node: string): FitNode | undefined {
   const { profile, shoot, object } = cluster;
   const type = profile?.spec.machineTypes.find(({ name }) => name === pool.machineType);
@@ -122,7 +122,7 @@ export function fitNodeOf(cluster: ClusterState, pool: PoolState, node: string):
       ...wanted?.labels,
       'node.kubernetes.io/instance-type': type.name,
       'topology.kubernetes.io/region': shoot?.spec.region ?? '',
-      // As the planner has it: of several zones it promises none.
+      // // Same as in the planner, which promises no zone where there are several.
       ...(zone !== undefined && others.length === 0 && { 'topology.kubernetes.io/zone': zone }),
       [LABELS.pool]: pool.name,
       'kubernetes.io/arch': type.architecture ?? 'amd64',
@@ -135,7 +135,7 @@ export function fitNodeOf(cluster: ClusterState, pool: PoolState, node: string):
   };
 }
 
-/** A node is Ready, and takes work. */
+/** A node becomes Ready and takes workloads. */
 export function nodeJoins(simulation: Simulation, cluster: ClusterState, { machine, askedAt }: SimulatedMachine): void {
   cluster.hasHadNode = true;
   const { profile, object } = cluster;
@@ -145,7 +145,7 @@ export function nodeJoins(simulation: Simulation, cluster: ClusterState, { machi
   if (!room || !type || !profile || !object) return;
   const fit = { ...room, allocatable: allocatableOfMachine(type, reserveOf(object, profile)) };
   cluster.nodes.set(machine.nodeName, labelled(cluster.nodes.get(machine.nodeName)!, room));
-  // Machines of a new cluster were waited for since that was ordered.
+  // // Machines of a new cluster have been awaited since the cluster was ordered.
   const since = askedAt === cluster.servesSince ? cluster.orderedAt : askedAt;
   simulation.work?.addNode(
     {
@@ -167,7 +167,7 @@ const labelled = (node: Node, { labels, taints }: FitNode): Node => ({
   spec: { ...node.spec, taints: [...taints] },
 });
 
-/** Whether a cluster has little work; undefined: nobody can tell, or its policy does not ask. */
+/** Whether a cluster is underused; undefined: unknown, or irrelevant to its policy. */
 export function isUnderused({ work }: Simulation, policy: BurstPolicy, key: string): boolean | undefined {
   const used = emptiesUnderused(policy) ? work!.utilization(key) : undefined;
   return used === undefined ? undefined : hasLittleWork(policy, used);

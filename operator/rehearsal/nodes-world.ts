@@ -16,12 +16,12 @@ import { claimantsIn } from './planning.ts';
 import { type ClusterState, dateOf, type Simulation, storeSize } from './state.ts';
 import { mayGoTo } from './work-model.ts';
 
-/** Counts what was done. */
+/** Counts actions. */
 interface ActCount {
   count: number;
 }
 
-/** Nodes of a cluster of the simulated cloud, for one look. */
+/** Nodes of a cluster in the simulated cloud, for one evaluation. */
 export const simulatedNodes = (
   simulation: Simulation,
   cluster: ClusterState,
@@ -91,7 +91,7 @@ function actsOf(simulation: Simulation, cluster: ClusterState, acts: ActCount): 
       const since = node.metadata.annotations?.[ANNOTATIONS.emptiedSince] ?? '';
       if (!since.endsWith(EMPTY)) mark(node, `${since}${EMPTY}`);
     },
-    // Its pods go at once, and the next look of the same moment finds the node empty.
+    // // Its pods go at once, and the next evaluation at the same moment finds the node empty.
     async evict({ metadata: { name } }, pods) {
       work.moveFrom(cluster.key, name, simulation.now);
       return { left: pods.filter(isMovable), blocked: undefined };
@@ -104,7 +104,7 @@ function actsOf(simulation: Simulation, cluster: ClusterState, acts: ActCount): 
   };
 }
 
-/** Nodes as kubelets offer them, with what the system takes of each. */
+/** Nodes with their allocatable and system pods. */
 function roomOf({ work }: Simulation, { key }: ClusterState, nodes: readonly Node[]): FitState {
   const state = new FitState();
   for (const { metadata, spec } of nodes) {
@@ -119,7 +119,7 @@ function roomOf({ work }: Simulation, { key }: ClusterState, nodes: readonly Nod
   return state;
 }
 
-/** Pods that wait in this cluster: its own work; and all that a hub has no place for, where that is all that may grow. */
+/** Pending pods for this cluster: its own, and, where it alone may grow, all that the hub cannot place. */
 function demandsOf({ work, scenario, epoch }: Simulation, { key, object, profile }: ClusterState): Demand[] {
   const overflowing = scenario.overflow === key ? memberOf(object!, profile) : undefined;
   return [...work!.groups.values()].flatMap((group): Demand[] => {

@@ -8,23 +8,23 @@ import { modeOf } from './members.ts';
 import type { Scenario } from './scenario.ts';
 import { type ClusterState, dateOf, newMeter, newPool, type Simulation } from './state.ts';
 
-/** A cluster that could be made, as it would be written for each place that it may come to: only what a cloud manages falls back. */
+/** A possible cluster's spec for each of its places: only managed clusters fall back. */
 export function mayComeTo(cluster: WorkerCluster, profiles: Scenario['profiles']): WorkerCluster[] {
   const isManaged = modeOf(cluster, profiles.get(profileNameOf(cluster))) === 'Managed';
   return isManaged ? inEachPlace(cluster) : [cluster];
 }
 
-/** The cluster as it is written by now, for its own place. */
+/** The cluster's current spec for its own place. */
 const writtenOf = ({ object, spec }: ClusterState): WorkerCluster => ({ ...object!, spec });
 
-/** Has the spec be this one from now on, also where the cluster has fallen back to another place. */
+/** Changes the spec, also of a cluster that has fallen back to another place. */
 export function rewrite(simulation: Simulation, cluster: ClusterState, spec: WorkerClusterSpec): void {
   cluster.spec = spec;
   cluster.object = { ...cluster.object!, spec: atPlace(writtenOf(cluster), cluster.place).spec };
   simulation.toPlan.add(cluster);
 }
 
-/** The other places that its spec allows. */
+/** The fallback places of the cluster's spec. */
 export const fallbacksOf = (
   { scenario }: Simulation,
   cluster: ClusterState,
@@ -33,10 +33,11 @@ export const fallbacksOf = (
     .slice(1)
     .map((there) => ({ cluster: there, profile: scenario.profiles.get(profileNameOf(there)) }));
 
-/** Where the operator would make a cluster instead, of whose machines none are left where it is; undefined: it stays. */
+/** The place to which the operator would move a cluster whose machines are sold out; undefined: it stays. */
 export function placeInstead(simulation: Simulation, cluster: ClusterState, view: WorkerClusterView) {
   const { object, profile, place, isMade } = cluster;
-  // A simulated cloud has no mode of its own: only what a cloud would manage goes elsewhere, and only until it was made once.
+  // // The simulated cloud has no mode of its own: only clusters that the cloud would manage move, and only before
+  // their first completion.
   if (!object || !profile || isMade || modeOf(object, profile) !== 'Managed') return undefined;
   const left = simulation.capacity.leftPlaces(object.metadata.uid ?? '');
   const next = nextPlace(writtenOf(cluster), place, left);
@@ -48,21 +49,21 @@ export function placeInstead(simulation: Simulation, cluster: ClusterState, view
   return capacityOf(seen, { divided: pools, mode: 'Managed', region }, now).moves ? next : undefined;
 }
 
-/** A place in words. */
+/** Name of a place for messages. */
 export function nameOfPlace({ scenario }: Simulation, cluster: ClusterState, place: number): string {
   const there = atPlace(writtenOf(cluster), place);
   const profile = scenario.profiles.get(profileNameOf(there));
   return `${profile ? regionOf({ cluster: there, profile }) : ''} of ${profileNameOf(there)}`;
 }
 
-/** Has a cluster, of which nothing is left where it was, be made in this place from now on. What it has cost stays counted. */
+/** Moves a cluster without remaining resources to another place. Its past cost is kept. */
 export function goTo(simulation: Simulation, cluster: ClusterState, place: number): void {
   const { manifest, profile, pools, controlPlane } = cluster;
   cluster.left.push({ manifest: atPlace(manifest, cluster.place), profile, pools: [...pools.values()], controlPlane });
   cluster.place = place;
   cluster.hasHadNode = false;
   cluster.profile = simulation.scenario.profiles.get(profileNameOf(atPlace(writtenOf(cluster), place)));
-  // What was asked for goes on waiting.
+  // // Requested nodes continue to wait.
   cluster.pools = new Map([...pools].map(([name, { line }]) => [name, { ...newPool(name), line }]));
   cluster.controlPlane = newMeter();
   rewrite(simulation, cluster, cluster.spec);

@@ -21,7 +21,7 @@ import { fallbacksOf, goTo, nameOfPlace, placeInstead } from './places.ts';
 import { type ClusterState, count, dateOf, newPool, noteRefusal, type Simulation, tell } from './state.ts';
 import { demandChanged } from './waits.ts';
 
-/** Has the operator's own decider look at the cluster, and does what it says. */
+/** Plans the cluster with the operator's own decider, and applies the plan. */
 export function planCluster(simulation: Simulation, cluster: ClusterState): void {
   const { object } = cluster;
   if (!object) return;
@@ -32,7 +32,7 @@ export function planCluster(simulation: Simulation, cluster: ClusterState): void
     return;
   }
   const plan = planWorkerCluster(view, dateOf(simulation));
-  // Its autoscaler hears of each change of a cluster.
+  // // The autoscaler reacts to each change of a cluster.
   cluster.sizedFor = -1;
   const finalizers = plan.finalizer === 'add' ? [FINALIZER] : object.metadata.finalizers;
   cluster.object = {
@@ -46,19 +46,19 @@ export function planCluster(simulation: Simulation, cluster: ClusterState): void
   if (plan.next) lookAgain(simulation, cluster, +plan.next - simulation.epoch);
   if (plan.deleteShoot) {
     end(simulation, cluster);
-    // With nothing left, the decider lets go of the object.
+    // // With nothing left, the decider removes the finalizer.
     simulation.toPlan.add(cluster);
   }
-  // An object that no finalizer holds goes at once, as from the API server.
+  // // An object without finalizers is deleted at once, as by the API server.
   if (object.metadata.deletionTimestamp && (plan.finalizer === 'remove' || !finalizers?.length)) {
     cluster.object = undefined;
     tell(simulation, cluster, 'deleted', 'the cluster is gone');
   }
 }
 
-/** To be called when a cluster has more or fewer machines than before: quotas of its project are counted anew. */
+/** To be called after a change of a cluster's machines: the quotas of its project are evaluated again. */
 export function sizeChanged(simulation: Simulation, cluster: ClusterState): void {
-  // What it costs asleep is known from its machines.
+  // // A sleeping cluster's cost follows from its machines.
   if (cluster.object?.status?.hibernation) simulation.toPlan.add(cluster);
   if (quotasOf(simulation, cluster).length === 0) return;
   simulation.toPlan.add(cluster);
@@ -96,12 +96,12 @@ function viewOf(simulation: Simulation, cluster: ClusterState): WorkerClusterVie
 function projectShare(simulation: Simulation, cluster: ClusterState): ProjectShare {
   const quotas = quotasOf(simulation, cluster);
   const held = cluster.object?.status?.admitted;
-  // Without quotas nobody else is looked at, as in the operator.
+  // // Without quotas no other cluster is read, as in the operator.
   const others = quotas.length > 0 ? neighbours(simulation, cluster).map((other) => claimant(simulation, other)) : [];
   return { quotas, held, others };
 }
 
-/** Who has a share of the quotas of a namespace. */
+/** Claimants of a namespace's quotas. */
 export const claimantsIn = (simulation: Simulation, namespace: string): Claimant[] =>
   [...simulation.clusters.values()]
     .filter(({ object, manifest }) => object && manifest.metadata.namespace === namespace)
@@ -120,11 +120,11 @@ function claimant(simulation: Simulation, cluster: ClusterState): Claimant {
   };
 }
 
-/** What the Shoot's controller would say of it, as far as deciders read it. */
+/** The Shoot's status as its controller would write it, as far as deciders read it. */
 function shootStatus({ shoot, serves, isStopped, pools, machines, nodes }: ClusterState): ShootStatus {
   const workers = [...pools.values()];
   return {
-    // What was never made cannot sleep.
+    // // A cluster that was never completed cannot sleep.
     ...((serves || isStopped) && { lastOperation: MADE }),
     ...(serves && shoot?.spec.kubernetes.version && { kubernetesVersion: shoot.spec.kubernetes.version }),
     nodes: {
@@ -138,7 +138,7 @@ function shootStatus({ shoot, serves, isStopped, pools, machines, nodes }: Clust
 
 const MADE = { type: 'Create', state: 'Succeeded' } as NonNullable<ShootStatus['lastOperation']>;
 
-/** What is sold out now is worth another look then: nothing else tells of it. */
+/** Plans the cluster again when depleted offers are retried: no event announces that. */
 function lookAgain(simulation: Simulation, cluster: ClusterState, at: number): void {
   if (cluster.lookAgainAt === at) return;
   cluster.lookAgainAt = at;
@@ -195,11 +195,14 @@ function followShoot(simulation: Simulation, cluster: ClusterState, shoot: Shoot
   if (isAsleep !== (before.spec.hibernation?.enabled === true)) followSleep(simulation, cluster, isAsleep);
 }
 
-/** A hosted control plane ends while its cluster sleeps, and takes as long as a new one to start again. That of a cloud stays, and is paid for. */
+/**
+ * A hosted control plane stops while its cluster sleeps, and takes as long as a new one to start. A managed one keeps
+ * running and is billed.
+ */
 function followSleep(simulation: Simulation, cluster: ClusterState, isAsleep: boolean): void {
   const isHosted = modeOf(cluster.manifest, cluster.profile) === 'Hosted';
   if (!isAsleep) {
-    // What it is woken for waits from now on.
+    // // Workloads that the cluster is woken for wait from now on.
     cluster.orderedAt = simulation.now;
     if (cluster.isStopped) startControlPlane(simulation, cluster);
     cluster.isStopped = false;
@@ -223,14 +226,14 @@ function startControlPlane(simulation: Simulation, cluster: ClusterState): void 
       cluster.serves = true;
       cluster.servesSince = simulation.now;
       tell(simulation, cluster, 'serves', 'the control plane serves');
-      // One that is to sleep does so once it is made, and before its machines come.
+      // // A cluster that shall sleep does so once completed, before its machines come.
       if (cluster.object?.status?.hibernation) simulation.toPlan.add(cluster);
       simulation.toReconcile.add(cluster);
     },
   });
 }
 
-/** It goes to another place, as nothing is left for it where it is. */
+/** Moves the cluster to another place after its offers were depleted. */
 function moveTo(simulation: Simulation, cluster: ClusterState, place: number): void {
   const [from, to] = [cluster.place, place].map((one) => nameOfPlace(simulation, cluster, one));
   simulation.capacity.left(cluster.object!.metadata.uid ?? '', cluster.place);
@@ -239,7 +242,7 @@ function moveTo(simulation: Simulation, cluster: ClusterState, place: number): v
   tell(simulation, cluster, 'moved', `no machines are left for it in ${from}: it is made in ${to} instead`);
 }
 
-/** A deleted cluster has nothing any more, and asks for nothing. */
+/** Ends a deleted cluster: its waiting requests are cancelled. */
 function end(simulation: Simulation, cluster: ClusterState): void {
   for (const pool of cluster.pools.values()) {
     pool.wanted = 0;
@@ -249,7 +252,7 @@ function end(simulation: Simulation, cluster: ClusterState): void {
   cluster.decided.clear();
 }
 
-/** The machines and the control plane of a cluster; the simulated cloud takes no time for it. */
+/** Removes a cluster's machines and control plane; the simulated cloud takes no time for it. */
 function takeAway(simulation: Simulation, cluster: ClusterState): void {
   removeMachines(simulation, cluster, [...cluster.machines.values()]);
   if (cluster.shoot && !cluster.isStopped) count(cluster.controlPlane, -1, simulation.now);

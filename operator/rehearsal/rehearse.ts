@@ -16,12 +16,14 @@ import { clusterOf, type Survey } from './survey.ts';
 import type { TraceLine } from './trace/trace-line.ts';
 import { traceProblem } from './trace/trace-text.ts';
 
-/** Nothing refuses an eviction here. */
+/** Simulated evictions are never refused. */
 const PATIENCE_MS = Number.POSITIVE_INFINITY;
 
 const NEVER = new AbortController().signal;
 
-/** Has the autoscaler look at all clusters whose nodes or work have changed, or whose time has come. @returns whether it did anything */
+/**
+ * Runs the autoscaler for clusters whose nodes or workloads changed, or whose time has come. @returns whether it acted
+ */
 async function sizeClusters(simulation: Simulation): Promise<boolean> {
   const { work, scenario } = simulation;
   let hasDone = false;
@@ -47,7 +49,10 @@ async function sizeCluster(simulation: Simulation, cluster: ClusterState, object
   return acts.count > 0;
 }
 
-/** Each look says anew when the next is due. @param at on the virtual clock, milliseconds */
+/**
+ * Schedules the autoscaler's next run for a cluster; each run schedules anew. @param at on the virtual clock,
+ * milliseconds
+ */
 function sizeAgain(simulation: Simulation, cluster: ClusterState, at: number | undefined): void {
   const due = at === undefined ? undefined : Math.max(at, simulation.now + 1);
   if (cluster.sizeAgainAt === due) return;
@@ -64,21 +69,21 @@ function sizeAgain(simulation: Simulation, cluster: ClusterState, at: number | u
 }
 
 export interface RehearsalOptions {
-  /** When it ends on the virtual clock, in milliseconds. Absent: with the last line of the trace. */
+  /** End on the virtual clock, in milliseconds. Absent: the last line of the trace. */
   until?: number | undefined;
-  /** The date at which a trace without dates begins, milliseconds since the epoch: Kubernetes versions expire. */
+  /** Date at which a trace without dates begins, milliseconds since the epoch: Kubernetes versions expire. */
   epoch: number;
-  /** Told the timeline as it comes about. */
+  /** Receives the timeline as it develops. */
   onEntry?(entry: Entry): void;
-  /** What the loop of the policy is to see and to do in a look; absent: the simulation as it is. For who compares it with something else. */
+  /** Replaces the world of the policy's evaluations; absent: the simulation itself. For comparisons. */
   worldOf?: Simulation['worldOf'];
-  /** The same of the nodes of one cluster. */
+  /** The same for the nodes of one cluster. */
   nodesOf?: Simulation['nodesOf'];
-  /** Called before each moment of the virtual clock, and awaited where it gives a promise: the place to let time pass, or to throw. */
+  /** Called before each moment of the virtual clock, and awaited where it returns a promise: may delay or throw. */
   pace?(at: number): Promise<void> | undefined;
 }
 
-/** Plays a surveyed trace against the operator's deciders and the simulated cloud. Equal inputs have equal results. */
+/** Runs a surveyed trace against the operator's deciders and the simulated cloud. Equal inputs give equal results. */
 export async function rehearse(
   scenario: Scenario,
   trace: AsyncIterable<TraceLine>,
@@ -108,7 +113,7 @@ export async function rehearse(
   return reportOf(simulation, survey.start);
 }
 
-/** Plays everything before this moment; what happens in it waits for the lines of the same time. */
+/** Runs everything before this moment; events at the moment itself wait for trace lines of the same time. */
 async function advance(simulation: Simulation, to: number, options: RehearsalOptions): Promise<void> {
   await settle(simulation);
   for (let at = simulation.events.nextAt; at !== undefined && at < to; at = simulation.events.nextAt) {
@@ -124,7 +129,7 @@ async function moveTo(simulation: Simulation, at: number, options: RehearsalOpti
   simulation.now = at;
 }
 
-/** Plays the present moment until nothing is left to be done in it. */
+/** Runs the present moment until nothing remains to be done in it. */
 async function settle(simulation: Simulation): Promise<void> {
   for (;;) {
     while ((simulation.events.nextAt ?? Number.POSITIVE_INFINITY) <= simulation.now) {
@@ -147,7 +152,7 @@ async function settle(simulation: Simulation): Promise<void> {
   }
 }
 
-/** Places work, and decides about nodes and clusters for it. @returns whether something came of it that is to be settled */
+/** Places workloads, and sizes nodes and clusters for them. @returns whether a change needs settling */
 async function settleWork(simulation: Simulation): Promise<boolean> {
   if (!simulation.work) return false;
   const hasPlaced = simulation.work.place(simulation.now);
@@ -157,7 +162,7 @@ async function settleWork(simulation: Simulation): Promise<boolean> {
 }
 
 async function make(simulation: Simulation, cluster: ClusterState, spec: WorkerClusterSpec): Promise<void> {
-  // A cluster that is being deleted in this very moment goes before the new one comes.
+  // // A cluster deleted at this moment is settled before the new one is created.
   if (cluster.object) await settle(simulation);
   createCluster(simulation, cluster, spec);
 }
@@ -185,7 +190,7 @@ async function apply(simulation: Simulation, line: TraceLine): Promise<void> {
     const message = `the API server refuses ${line.where}: ${problem}`;
     noteRefusal(simulation, cluster, 'ERR_CONFIGURATION_PROBLEM', message);
     tell(simulation, cluster, 'refused', message);
-    // It was to exist, and later lines rely on that.
+    // // Later lines rely on the cluster's existence.
     if (line.event === 'create') await make(simulation, cluster, before);
   } else if (line.event === 'create') {
     await make(simulation, cluster, spec);

@@ -3,23 +3,26 @@ import type { BurstReceipt } from '../burst/clusters/receipt.ts';
 import type { BurstMemory } from '../controllers/burst/memory.ts';
 import type { Outcome } from '../controllers/burst/seen.ts';
 
-/** What the operator knows of a policy that is rehearsed. */
+/** The operator's memory of a rehearsed policy. */
 export interface RehearsedPolicy {
   readonly policy: BurstPolicy;
   readonly memory: BurstMemory;
   receipt: BurstReceipt;
-  /** What its last look has come to. */
+  /** Outcome of the last evaluation. */
   told?: Outcome | undefined;
-  /** The version of the work that was seen last. */
+  /** Version of the workloads at the last evaluation. */
   seen: number;
   lookedAt: number;
-  /** When it looks again; undefined: when something changes. */
+  /** Next evaluation; undefined: after a change. */
   lookAt?: number | undefined;
-  /** Why nothing was bought for work that waited long enough, by reason: whose, in how many looks, and when. */
+  /**
+   * Why nothing was bought for workloads that waited long enough, by reason: which workloads, number of evaluations,
+   * and times.
+   */
   readonly refusals: Map<string, Refusal>;
 }
 
-/** Work that nothing was bought for. Times on the virtual clock. */
+/** A workload for which nothing was bought. Times on the virtual clock. */
 export interface Refusal {
   readonly why: string;
   readonly source: string;

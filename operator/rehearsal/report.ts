@@ -11,11 +11,11 @@ import { mergeHistograms, type WaitHistogram, waitQuantile } from './waits.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** How demand for nodes fared. Waits in milliseconds; p50 to three digits. */
+/** Results for requested nodes. Waits in milliseconds; p50 to three digits. */
 export interface DemandReport {
-  /** Nodes that were asked for and became Ready. */
+  /** Requested nodes that became Ready. */
   served: number;
-  /** Given up before they were there. */
+  /** Cancelled before they were Ready. */
   cancelled: number;
   /** Waiting at the end. */
   waiting: number;
@@ -27,34 +27,34 @@ export interface ClusterReport {
   namespace: string;
   name: string;
   profile: string;
-  /** Milliseconds of machines, from the request until they were taken away, as clouds bill them. */
+  /** Machine milliseconds, from request to removal, as clouds bill them. */
   machineMs: number;
   peak: number;
   demand: DemandReport;
   refused: Refused[];
-  /** Absent: nothing of it has a price. */
+  /** Absent: no part has a price. */
   cost?: Cost;
-  /** What is not in `cost`, and how many milliseconds of it. */
+  /** Parts missing from `cost`, with their milliseconds. */
   unpriced: { what: string; ms: number }[];
 }
 
-/** All clusters that a policy has bought of one candidate. */
+/** All clusters that a policy bought of one candidate. */
 export interface BoughtReport extends Omit<ClusterReport, 'namespace' | 'name'> {
   candidate: string;
-  /** How many. */
+  /** Number of clusters. */
   made: number;
 }
 
-/** What came of a rehearsal. */
+/** Result of a rehearsal. */
 export interface Report {
-  /** On the virtual clock, milliseconds. */
+  /** Milliseconds of the virtual clock. */
   start: number;
   end: number;
   clusters: ClusterReport[];
   bought: BoughtReport[];
   /** Absent: the trace has no workloads. */
   work?: WorkReport;
-  /** How things stood, for charts. */
+  /** The state over time, for charts. */
   standings: readonly Standing[];
   total: { machineMs: number; peak: number; demand: DemandReport; costs: Cost[] };
 }
@@ -155,11 +155,11 @@ function clusterReport(simulation: Simulation, state: ClusterState): ClusterRepo
 function waited(histogram: WaitHistogram): Pick<DemandReport, 'served' | 'waitP50' | 'waitMax'> {
   const { served, max } = histogram;
   const p50 = waitQuantile(histogram, 0.5);
-  // Rounded up to three digits, the median may come out above the longest wait.
+  // // Rounded up to three digits, the median may exceed the longest wait.
   return { served, ...(p50 !== undefined && { waitP50: Math.min(p50, max), waitMax: max }) };
 }
 
-/** By the prices that status.cost is made of: machines, and the fee where the cloud would run the control plane. */
+/** Cost by the prices of status.cost: machines, and the fee of a managed control plane. */
 function costOf(simulation: Simulation, state: ClusterState): Pick<ClusterReport, 'cost' | 'unpriced'> {
   let microsTimesMs = 0n;
   let currency: string | undefined;
@@ -172,12 +172,12 @@ function costOf(simulation: Simulation, state: ClusterState): Pick<ClusterReport
     currency = price.currency;
     microsTimesMs += price.hourly * BigInt(ms);
   }
-  // Divided once, at the end: parts rounded by themselves would not add up.
+  // // Divided once at the end: rounded parts would not add up.
   const amount = (microsTimesMs + BigInt(HOUR_MS / 2)) / BigInt(HOUR_MS);
   return { ...(currency !== undefined && { cost: { currency, amount } }), unpriced };
 }
 
-/** Each machine type, and the control plane, with how long they were there. */
+/** Machine types and control plane with their durations. */
 function partsOf({ manifest, profile, pools, controlPlane }: Made, now: number) {
   if (!profile) return [];
   const { region, mode } = askedSize(manifest, profile, []);
@@ -191,7 +191,7 @@ function partsOf({ manifest, profile, pools, controlPlane }: Made, now: number) 
   return [...machines, { size, profile, ms: metered(controlPlane, now) }];
 }
 
-/** In the place that it is in, and in those that it has left. */
+/** Parts in the present place and in those left. */
 const madeOf = ({ left, manifest, place, profile, pools, controlPlane }: ClusterState): Made[] => [
   ...left,
   { manifest: atPlace(manifest, place), profile, pools: [...pools.values()], controlPlane },

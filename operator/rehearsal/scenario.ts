@@ -13,22 +13,25 @@ import { startupMs } from '../capacity/startup-times.ts';
 import { keyOf } from '../kube/resources.ts';
 import { demandProblem } from './admission.ts';
 
-/** What is rehearsed. */
+/** Input of a rehearsal. */
 export interface Scenario {
-  /** By namespace/name, as they were written; defaults filled in. */
+  /** By namespace/name, as written, with defaults. */
   clusters: ReadonlyMap<string, WorkerCluster>;
   /** By name, bound to the simulated provider. */
   profiles: ReadonlyMap<string, CloudProfile>;
   quotas: readonly Quota[];
-  /** Whose planner buys clusters and gives them back; undefined: none does. */
+  /** Policy whose planner buys and removes clusters; undefined: none. */
   policy?: BurstPolicy | undefined;
-  /** namespace/name of a cluster that grows for what the hub has no place for, as if nothing else could; undefined: none. */
+  /**
+   * namespace/name of a cluster that grows for everything the hub cannot place, as if nothing else could; undefined:
+   * none.
+   */
   overflow?: string | undefined;
-  /** Objects and fields that a rehearsal does not act on, for example "Seed local". */
+  /** Objects and fields that a rehearsal ignores, for example "Seed local". */
   ignored: readonly string[];
 }
 
-/** An object, and where it was read. */
+/** An object with its file. */
 interface Manifest {
   object: KubeObject;
   source: string;
@@ -43,17 +46,17 @@ const SCHEMAS: Readonly<Record<string, z.ZodType>> = {
 const VERSIONS: Readonly<Record<string, string>> = { BurstPolicy: ALPHA_API_VERSION };
 
 interface ScenarioOptions {
-  /** Of objects that name none. */
+  /** Namespace of objects that name none. */
   namespace: string;
-  /** Instead of the seeds of all profiles. */
+  /** Replaces the random seeds of all profiles. */
   seed?: number | undefined;
-  /** By profile: in place of its spec.providerConfig.simulation. */
+  /** By profile: replaces its spec.providerConfig.simulation. */
   simulations?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /**
- * What these manifests are to a rehearsal, checked as the API server would check them. Profiles among them take the place of
- * `shipped` ones of the same name. Throws a configuration problem.
+ * Builds a scenario from manifests, validated as by the API server. Profiles among them replace `shipped` ones of the
+ * same name. Throws a configuration problem.
  */
 export function scenarioOf(
   manifests: readonly Manifest[],
@@ -98,7 +101,7 @@ export function scenarioOf(
   const bound = new Map(
     [...profiles].map(([name, profile]) => [name, behaving(simulated(profile), options, policy !== undefined)]),
   );
-  // Found now rather than at the first machine.
+  // // Reported now rather than at the first machine.
   for (const name of new Set([...clusters.values()].flatMap(profileNamesOf))) {
     const profile = bound.get(name);
     if (profile) simulationOf(profile);
@@ -106,7 +109,10 @@ export function scenarioOf(
   return { clusters, profiles: bound, quotas, policy, ignored };
 }
 
-/** A hub takes no time here to move work away: who reads the figures has to know. */
+/**
+ * Fields of a policy without effect here: the simulated hub moves workloads at once, which readers of the figures must
+ * know.
+ */
 const notRehearsedOf = ({ metadata, spec }: BurstPolicy): string[] => [
   ...(spec.scaleIn?.drainDeadline ? [`scaleIn.drainDeadline of BurstPolicy ${metadata.name}`] : []),
 ];
@@ -123,7 +129,7 @@ function checkedSpec({ kind, metadata, spec }: KubeObject, source: string): unkn
   return result.data;
 }
 
-/** Schemas leave out what they do not know. */
+/** Finds a field that a schema silently drops. */
 function unknownField(written: unknown, known: unknown, path: string): string | undefined {
   if (typeof written !== 'object' || written === null) return undefined;
   for (const [key, value] of Object.entries(written)) {
@@ -143,7 +149,7 @@ function admitted(cluster: WorkerCluster, source: string): WorkerCluster {
   return cluster;
 }
 
-/** @param usesStartup whether clusters and pools come as late as the profile says, where nobody says how the cloud behaves */
+/** @param usesStartup whether clusters and pools take the profile's startup times where no simulation is configured */
 function behaving(profile: CloudProfile, { seed, simulations }: ScenarioOptions, usesStartup: boolean): CloudProfile {
   const { providerConfig } = profile.spec;
   const usual = usesStartup ? startupOf(profile) : undefined;
@@ -153,7 +159,7 @@ function behaving(profile: CloudProfile, { seed, simulations }: ScenarioOptions,
   return { ...profile, spec: { ...profile.spec, providerConfig: { ...providerConfig, simulation } } };
 }
 
-/** A cloud that is as slow as its profile says: nodes of a new cluster are there after the time of a cluster, others after that of a pool. */
+/** A simulation with the profile's startup times: nodes of a new cluster take the cluster's time, others the pool's. */
 function startupOf(profile: CloudProfile): object | undefined {
   const [cluster, pool] = [startupMs(profile, undefined, 'cluster'), startupMs(profile, undefined, 'pool')];
   if (cluster === undefined && pool === undefined) return undefined;

@@ -10,7 +10,7 @@ import { fitNodeOf } from './members.ts';
 import type { ClusterState, Meter, PoolState, Simulation } from './state.ts';
 import type { WorkState } from './work.ts';
 
-/** How clusters of the policy wait, by their keys; those that take work are left out. */
+/** Waiting states of the policy's clusters by key; clusters with workloads are left out. */
 function waitsOf({ rehearsed }: Simulation): ReadonlyMap<string, Wait> {
   const { policy, receipt } = rehearsed ?? {};
   const waits = (receipt ? clustersIn(receipt) : []).flatMap((one): [string, Wait][] => {
@@ -20,7 +20,7 @@ function waitsOf({ rehearsed }: Simulation): ReadonlyMap<string, Wait> {
   return new Map(waits);
 }
 
-/** Notes how things stand now. Without workloads nobody asks. */
+/** Records the present state. Skipped without workloads. */
 export function note(simulation: Simulation): void {
   const { work } = simulation;
   if (!work) return;
@@ -99,7 +99,7 @@ function addTimes(sum: Mutable<Asked>, { cpu, memory, gpu }: Amounts, count: num
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** Nodes that are Ready, by cluster and pool. */
+/** Ready nodes by cluster and pool. */
 function nodesByPool(work: WorkState): ReadonlyMap<string, ReadonlyMap<string, readonly NodeState[]>> {
   const found = new Map<string, Map<string, NodeState[]>>();
   for (const [name, { cluster }] of work.nodes) {
@@ -118,7 +118,7 @@ function nodesByPool(work: WorkState): ReadonlyMap<string, ReadonlyMap<string, r
 const isWorking = (pools: ReadonlyMap<string, readonly NodeState[]> = new Map()): boolean =>
   [...pools.values()].some((nodes) => nodes.some(({ podCount }) => podCount > 0));
 
-/** Of what a node offers: of CPU or memory, whichever has less left, as nobody could use the rest of the other. */
+/** Used share of a node: of CPU or memory, whichever is scarcer, since the rest of the other cannot be used. */
 function shareUsed({ node: { allocatable }, used }: NodeState): number {
   const share = (of: 'cpu' | 'memory') => (allocatable[of] > 0 ? used[of] / allocatable[of] : 0);
   return Math.min(1, Math.max(share('cpu'), share('memory')));
@@ -129,7 +129,7 @@ interface NodeFigures {
   readonly hourly: number;
 }
 
-/** It is asked at each moment, and always the same. */
+/** Cached: read at each moment, and constant. */
 const known = new WeakMap<PoolState, { readonly machineType: string; readonly figures: NodeFigures }>();
 
 function nodeOf(cluster: ClusterState, pool: PoolState): NodeFigures {
@@ -142,7 +142,7 @@ function nodeOf(cluster: ClusterState, pool: PoolState): NodeFigures {
   return figures;
 }
 
-/** By what counts the time of a control plane: a cluster has another one in each place. */
+/** Control plane fees by meter: a cluster has another meter in each place. */
 const fees = new WeakMap<Meter, number>();
 
 function feeOf(cluster: ClusterState): number {

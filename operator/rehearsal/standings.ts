@@ -1,33 +1,33 @@
 import type { Asked } from './bound/demand-curve.ts';
 
-/** How things stand from a moment on. CPU in millicores, money in millionths an hour. */
+/** State from a time on. CPU in millicores, money in micros per hour. */
 export interface Standing {
   readonly at: number;
-  /** What all work asks for that runs or waits, and what runs of it. */
+  /** Requests of all workloads that run or wait, and of those that run. */
   readonly demand: number;
   readonly running: number;
-  /** What Ready nodes offer. */
+  /** Allocatable of Ready nodes. */
   readonly capacity: number;
-  /** Of clusters that were bought: what machines offer that are paid for, and what runs there. */
+  /** In bought clusters: allocatable of billed machines, and requests running there. */
   readonly boughtPaid: number;
   readonly boughtUsed: number;
   readonly boughtHourly: number;
-  /** What of that is for control planes, and for what else, by what stood there. */
+  /** Cost of control planes; the next fields divide the rest by state. */
   readonly boughtFees: number;
-  /** Machines that are not Ready, or not any more. */
+  /** Machines that are not yet, or no longer, Ready. */
   readonly boughtStarting: number;
-  /** Nodes of clusters without work. */
+  /** Nodes of clusters without workloads. */
   readonly boughtIdle: number;
-  /** Nodes without work, of clusters that have some. */
+  /** Nodes without workloads in clusters that have some. */
   readonly boughtSpare: number;
-  /** Of nodes with work what no work has. */
+  /** Unused part of nodes with workloads. */
   readonly boughtRoom: number;
-  /** What of it all is for clusters that wait, their control planes included, and not in the four above. */
+  /** Cost of waiting clusters, control planes included; excluded from the four above. */
   readonly boughtWarm: number;
   readonly boughtAsleep: number;
-  /** Machines of clusters of others that were woken: in none of the others. */
+  /** Machines of woken clusters that were not bought: in none of the others. */
   readonly boughtWoken: number;
-  /** What of clusters that wait is for their control planes. */
+  /** Control planes of waiting clusters. */
   readonly boughtWaitingFees: number;
   readonly boughtClusters: number;
   readonly boughtNodes: number;
@@ -35,10 +35,10 @@ export interface Standing {
 
 type Amount = Exclude<keyof Standing, 'at'>;
 
-/** How things stood, from one change to the next. */
+/** States over time, from one change to the next. */
 export class Standings {
   readonly all: Standing[] = [];
-  /** What ran of the hub's work. */
+  /** Amounts of the hub's workloads that ran. */
   readonly ran: Asked[] = [];
 
   addRan(ran: Asked): void {

@@ -22,7 +22,7 @@ import { Standings } from './standings.ts';
 import { emptyHistogram, emptyLine, type WaitHistogram, type WaitingLine } from './waits.ts';
 import { WorkState } from './work.ts';
 
-/** What a line of the timeline is about. */
+/** Kind of a timeline entry. */
 export type EntryKind =
   | 'created'
   | 'moved'
@@ -50,16 +50,16 @@ export interface Entry {
   cluster: string;
   kind: EntryKind;
   message: string;
-  /** Machines and Ready nodes of the cluster from this moment on. */
+  /** Machines and Ready nodes of the cluster from this time on. */
   machines: number;
   ready: number;
 }
 
-/** Adds up how long how many of something were there. */
+/** Integrates a count over time. */
 export interface Meter {
   count: number;
   since: number;
-  /** Until `since`. */
+  /** Sum until `since`. */
   ms: number;
 }
 
@@ -79,7 +79,7 @@ export interface SimulatedMachine {
   readonly index: number;
   readonly capacity: Capacity;
   readonly askedAt: number;
-  /** Empty where the region has none. */
+  /** Empty in a region without zones. */
   readonly zone: string;
   ready: boolean;
   gone: boolean;
@@ -100,16 +100,16 @@ export interface PoolState {
 /** Refusals with one error code. */
 export interface Refused {
   code: ErrorCode;
-  /** The first one's. */
+  /** Message of the first one. */
   message: string;
   times: number;
   first: number;
   last: number;
 }
 
-/** What was made of a cluster in one place. */
+/** Resources of a cluster in one place. */
 export interface Made {
-  /** As it is written for that place. */
+  /** The cluster's spec for that place. */
   readonly manifest: WorkerCluster;
   readonly profile: CloudProfile | undefined;
   readonly pools: readonly PoolState[];
@@ -121,17 +121,17 @@ export interface ClusterState {
   readonly key: string;
   readonly technicalID: string;
   readonly manifest: WorkerCluster;
-  /** As it is written by now; the spec of `object` is the same as it would be written for the place that it is in. */
+  /** The current spec as written; the spec of `object` is the one for its present place. */
   spec: WorkerClusterSpec;
   /** 0: its own place; otherwise the number of the fallback. */
   place: number;
-  /** Of that place. */
+  /** Profile of that place. */
   profile: CloudProfile | undefined;
-  /** All that it asked for was there once: from then on it stays in its place. */
+  /** The cluster was complete once: from then on it keeps its place. */
   isMade: boolean;
-  /** What was made of it in places that it has left. */
+  /** Resources in places it has left. */
   readonly left: Made[];
-  /** How often it was created: tells a cluster from an earlier one of the same name. */
+  /** Number of creations: distinguishes a cluster from an earlier one of the same name. */
   incarnation: number;
   /** Absent: it does not exist. */
   object?: WorkerCluster | undefined;
@@ -140,35 +140,35 @@ export interface ClusterState {
   /** Whether its control plane serves, and since when. */
   serves: boolean;
   servesSince: number;
-  /** What a policy has it do, whatever its spec says. */
+  /** A policy's sleep order, which overrides the spec. */
   sleepOrder?: SleepOrder | undefined;
-  /** Whether it has had a Ready node since it was made here, or woken. */
+  /** Whether it has had a Ready node since it was created here or woken. */
   hasHadNode: boolean;
-  /** Its control plane is stopped, as it sleeps and no cloud runs it. */
+  /** Its hosted control plane is stopped during sleep. */
   isStopped: boolean;
-  /** What was decided for its pools. */
+  /** Sizes decided for its pools. */
   readonly decided: Map<string, DecidedSize>;
-  /** What its autoscaler remembers. */
+  /** Memory of its autoscaler. */
   autoscaler: ClusterMemory;
-  /** The version of the work that its autoscaler saw last. */
+  /** Version of the workloads at its autoscaler's last run. */
   sizedFor: number;
   sizeAgainAt?: number | undefined;
-  /** Of one that a policy has bought. */
+  /** Candidate of a bought cluster. */
   readonly candidate?: string | undefined;
-  /** As the Shoot asks for them. */
+  /** Pools of the Shoot's spec. */
   wanted: readonly Pool[];
   pools: Map<string, PoolState>;
   readonly machines: Map<string, SimulatedMachine>;
   /** Ready nodes by name. */
   readonly nodes: Map<string, Node>;
-  /** Machines that were asked for on its behalf. */
+  /** Number of machines requested for it. */
   sequence: number;
-  /** Failed tries since the last one that went well. */
+  /** Failed attempts since the last success. */
   failures: number;
   retryAt?: number | undefined;
-  /** When the operator looks again at what is sold out. */
+  /** Next retry of depleted offers. */
   lookAgainAt?: number | undefined;
-  /** What was refused last and not granted since, so that it is told once. */
+  /** The last refusal, kept until it is granted, so that it is reported once. */
   specRefusal?: string | undefined;
   machineRefusal?: string | undefined;
   machineRefusalCode?: ErrorCode | undefined;
@@ -178,27 +178,27 @@ export interface ClusterState {
   peak: number;
 }
 
-/** Everything that changes in a rehearsal. */
+/** Mutable state of a rehearsal. */
 export interface Simulation {
   readonly scenario: Scenario;
   /** Virtual clock, milliseconds. */
   now: number;
-  /** What is added to the virtual clock to make a date of it. */
+  /** Offset from the virtual clock to dates. */
   readonly epoch: number;
   readonly events: EventQueue<void | Promise<void>>;
   readonly clusters: Map<string, ClusterState>;
   /** By profile; usage by region. */
   readonly clouds: Map<string, { bucket?: Bucket; usage: Map<string, Usage> }>;
-  /** To be decided on anew, and to have their machines looked at. */
+  /** Clusters to plan, and clusters whose machines are to be reconciled. */
   readonly toPlan: Set<ClusterState>;
   readonly toReconcile: Set<ClusterState>;
   readonly machines: Meter;
-  /** What the operator remembers of machines that were sold out. */
+  /** The operator's memory of depleted offers. */
   readonly capacity: DepletedOffers;
   peak: number;
-  /** Workloads and where they run; undefined: the trace has none. */
+  /** Workloads and their nodes; undefined: the trace has none. */
   readonly work: WorkState | undefined;
-  /** What the policy of the scenario remembers; undefined: there is none. */
+  /** The operator's memory of the scenario's policy; undefined: there is none. */
   rehearsed?: RehearsedPolicy | undefined;
   readonly standings: Standings;
   readonly tell: (entry: Entry) => void;
@@ -300,7 +300,7 @@ export const newPool = (name: string): PoolState => ({
 
 export const dateOf = (simulation: Simulation): Date => new Date(simulation.epoch + simulation.now);
 
-/** What the cloud of a profile has given out in a region, and its line of requests. */
+/** A simulated cloud's usage in a region, and its rate limit. */
 export function cloudOf(simulation: Simulation, profile: CloudProfile) {
   const { name } = profile.metadata;
   let cloud = simulation.clouds.get(name);
@@ -314,7 +314,7 @@ export function cloudOf(simulation: Simulation, profile: CloudProfile) {
 export const usageIn = (simulation: Simulation, profile: CloudProfile, region: string): Usage =>
   cloudOf(simulation, profile).usage.get(region) ?? NO_USAGE;
 
-/** Stores what a pool should have, as an operator does: within its minimum and maximum, unless a person fixed its size. */
+/** Stores a pool's desired size as the operator does: within its minimum and maximum, unless a person fixed it. */
 export function storeSize(
   simulation: Simulation,
   cluster: ClusterState,

@@ -2,7 +2,7 @@ import type { Scenario } from './scenario.ts';
 import type { TraceLine } from './trace/trace-line.ts';
 import { traceProblem } from './trace/trace-text.ts';
 
-/** What must be known of a trace before its first line is played. */
+/** Properties of a trace that must be known before its first line is run. */
 export interface Survey {
   /** Milliseconds; see TraceLine. */
   start: number;
@@ -10,13 +10,13 @@ export interface Survey {
   /** Whether times are dates. */
   dated: boolean;
   lines: number;
-  /** Whether it has workloads, and not only sizes of clusters. */
+  /** Whether it has workloads in addition to cluster sizes. */
   hasWork: boolean;
-  /** Clusters that the trace creates, by namespace/name: all others are there from the start. */
+  /** Clusters that the trace creates, by namespace/name: all others exist from the start. */
   created: ReadonlySet<string>;
 }
 
-/** The cluster that a line names, as namespace/name. Throws a configuration problem. */
+/** The cluster of a line, as namespace/name. Throws a configuration problem. */
 export function clusterOf({ cluster, where }: TraceLine, { clusters }: Scenario): string {
   if (clusters.has(cluster)) return cluster;
   const found = cluster.includes('/') ? [] : [...clusters.keys()].filter((key) => key.endsWith(`/${cluster}`));
@@ -29,7 +29,9 @@ export function clusterOf({ cluster, where }: TraceLine, { clusters }: Scenario)
   throw traceProblem(where, `the manifests have no cluster "${cluster}" (they have: ${known})`);
 }
 
-/** Reads the whole trace once, so that a mistake in its last line is found before anything is played. Throws configuration problems. */
+/**
+ * Reads the whole trace once, so that an error in its last line is found before the run. Throws configuration problems.
+ */
 export async function surveyTrace(trace: AsyncIterable<TraceLine>, scenario: Scenario): Promise<Survey> {
   const exists = new Map<string, boolean>();
   const created = new Set<string>();

@@ -5,10 +5,10 @@ import type { Outcome } from '../controllers/burst/seen.ts';
 import type { RehearsedPolicy } from './rehearsed-policy.ts';
 import { type EntryKind, type Simulation, tell } from './state.ts';
 
-/** More reasons than this nobody reads; amounts of money make many of one. */
+/** Limit of recorded reasons; amounts of money multiply them. */
 const MOST_REASONS = 20;
 
-/** Has the timeline tell what a look at the policy has done, and notes why nothing was bought for what. */
+/** Records the actions of a policy's evaluation in the timeline, and why nothing was bought for which workload. */
 export function tellOutcome(simulation: Simulation, rehearsed: RehearsedPolicy, outcome: Outcome): void {
   rehearsed.told = outcome;
   const { plan } = outcome;
@@ -42,7 +42,7 @@ function linesOf({ orders, kept, removals }: ClustersPlan, { receipt }: Outcome)
   ];
 }
 
-/** @param bought clusters whose orders are still to be told, the first of which is taken out */
+/** @param bought clusters whose orders are not in the timeline yet; the first is removed */
 function lineOf(order: Order, bought: ClusterPurchase[]): Line | undefined {
   const { why } = order;
   switch (order.kind) {
@@ -54,7 +54,7 @@ function lineOf(order: Order, bought: ClusterPurchase[]): Line | undefined {
       return [order.name, 'woken', why];
     case 'empty':
       return [order.name, 'emptied', why];
-    // Nodes are told of when they come.
+    // // Nodes are reported when they come.
     case 'nodes':
     case 'grant':
       return undefined;

@@ -1,4 +1,4 @@
-/** How often demand waited how long. Times are kept to three digits, so that it stays small however long a rehearsal is. */
+/** Histogram of waits. Times are kept to three digits, so its size is bounded however long a rehearsal is. */
 export interface WaitHistogram {
   /** Milliseconds -> nodes. */
   counts: Map<number, number>;
@@ -43,17 +43,19 @@ export function mergeHistograms(histograms: readonly WaitHistogram[]): WaitHisto
   return merged;
 }
 
-/** Demand of one pool that waits for nodes: who came first is served first. */
+/** A pool's queue of requested nodes: first come, first served. */
 export interface WaitingLine {
   runs: { since: number; nodes: number }[];
   waiting: number;
-  /** Given up before a node was there. */
+  /** Cancelled before a node was Ready. */
   cancelled: number;
 }
 
 export const emptyLine = (): WaitingLine => ({ runs: [], waiting: 0, cancelled: 0 });
 
-/** The line after more or less was asked for: so many nodes are missing now. Who came last goes first. */
+/**
+ * Updates the queue after a change of demand: `missing` nodes are lacking now. The latest requests are cancelled first.
+ */
 export function demandChanged(line: WaitingLine, missing: number, now: number): void {
   while (line.waiting > missing) {
     const last = line.runs.at(-1)!;
@@ -66,7 +68,7 @@ export function demandChanged(line: WaitingLine, missing: number, now: number): 
   join(line, missing, now);
 }
 
-/** The line after nodes became Ready or were lost: so many are missing now. */
+/** Updates the queue after nodes became Ready or were lost: `missing` nodes are lacking now. */
 export function nodesChanged(line: WaitingLine, missing: number, now: number, histogram: WaitHistogram): void {
   while (line.waiting > missing) {
     const first = line.runs[0]!;

@@ -24,7 +24,7 @@ interface OnNode {
   readonly pods: readonly Pod[];
 }
 
-/** Work, and where it runs. Equal histories have equal states. */
+/** Workloads and their nodes. Equal histories give equal states. */
 export class WorkState {
   readonly room = new FitState();
   readonly nodes = new Map<string, WorkNode>();
@@ -35,29 +35,29 @@ export class WorkState {
     beyondStartup: emptyHistogram(),
     givenUp: emptyHistogram(),
   };
-  /** Another one whenever anything has changed. */
+  /** Changes with every change of state. */
   version = 0;
-  /** By cluster; work of the hub that waits is under the empty key. */
+  /** By cluster; waiting workloads of the hub have the empty key. */
   readonly #versions = new Map<string, number>();
-  /** Names of nodes by cluster, in the order in which they came. */
+  /** Node names by cluster, in order of creation. */
   readonly #inCluster = new Map<string, Set<string>>();
   /** Hot path: caches pods by node until they change, because each look lists them for all nodes. By name in `room`. */
   readonly #on = new Map<string, OnNode>();
-  /** By what its pods are in `room`. */
+  /** By the pod object in `room`. */
   readonly #groupOf = new Map<FitPod, WorkGroup>();
   readonly #events: Pick<EventQueue<void>, 'add'>;
   readonly #sizes = new Map<string, WorkSize>();
-  /** Places of clusters in the order in which they are filled. */
+  /** Order of clusters in which they are filled. */
   readonly #ranks = new Map<string, string>();
   #hasRoom = false;
-  /** Clusters on which nothing is placed, as they wait or their work is moved away. */
+  /** Closed clusters: they wait, or their workloads are moved away. */
   readonly #closed = new Set<string>();
 
   constructor(events: Pick<EventQueue<void>, 'add'>) {
     this.#events = events;
   }
 
-  /** Another one whenever nodes or work of a cluster have changed. @param cluster undefined: work of the hub that waits */
+  /** Changes with the nodes or workloads of a cluster. @param cluster undefined: the hub's waiting workloads */
   versionOf(cluster?: string): number {
     return this.#versions.get(cluster ?? '') ?? 0;
   }
@@ -67,7 +67,7 @@ export class WorkState {
     this.#versions.set(cluster, this.versionOf(cluster) + 1);
   }
 
-  /** A line of the trace. @param cluster namespace/name of the cluster that the work belongs to; undefined: the hub's */
+  /** Applies a line of the trace. @param cluster namespace/name of the workload's cluster; undefined: the hub's */
   ask(work: Work, cluster: string | undefined, now: number): string | undefined {
     const { name, replicas, jobs, lifeMs } = work;
     const size = work.size ?? this.#sizes.get(name);
@@ -94,7 +94,7 @@ export class WorkState {
         size,
         millicores: parseCpu(size.cpu),
         object,
-        // Of its own, so that what is placed of it can be told from what is alike.
+        // // A separate object, so that placed pods can be told from equal ones.
         pod: { ...fitPod(object) },
         accepts: withLabels(clusterLabels),
         kind,
@@ -112,7 +112,7 @@ export class WorkState {
   }
 
   #scale(name: string, group: WorkGroup, replicas: number, now: number): void {
-    // Replicas of another size are replaced.
+    // // Replicas of another size are replaced.
     for (const other of this.groups.values())
       if (other !== group && other.name === name && !other.isJobs && other.cluster === group.cluster)
         this.#less(other, other.running + other.waitingCount, now);
@@ -128,7 +128,7 @@ export class WorkState {
     this.#hasRoom = true;
   }
 
-  /** Those that wait go first, of these who came last; then those on the clusters that are filled last. */
+  /** Removes waiting pods first, the latest first; then those on the clusters that are filled last. */
   #less(group: WorkGroup, count: number, now: number): void {
     let left = count;
     while (left > 0 && group.waitingCount > 0) {
@@ -160,7 +160,7 @@ export class WorkState {
     this.#changed(this.nodes.get(node)?.cluster);
   }
 
-  /** How long work waited that never ran: until it was given up, or until now. */
+  /** Waits of workloads that never ran: until their cancellation, or until now. */
   neverRan(now: number): WaitHistogram {
     const waiting = emptyHistogram();
     for (const group of this.groups.values())
@@ -168,7 +168,7 @@ export class WorkState {
     return mergeHistograms([this.waits.givenUp, waiting]);
   }
 
-  /** A node is Ready. Clusters are filled in the order in which their first nodes came here. */
+  /** Adds a Ready node. Clusters are filled in the order of their first node. */
   addNode(node: Omit<WorkNode, 'jobs'>, room: NodeState['node']): void {
     const rank = this.#ranks.get(node.cluster) ?? String(this.#ranks.size).padStart(6, '0');
     this.#ranks.set(node.cluster, rank);
@@ -182,7 +182,7 @@ export class WorkState {
     this.#changed(node.cluster);
   }
 
-  /** A node is gone: what ran there waits anew, and jobs begin from their beginning. */
+  /** Removes a node: its pods wait again, and its jobs restart from the beginning. */
   removeNode(cluster: string, node: string, now: number): void {
     const name = this.nameOf(cluster, node);
     if (!this.nodes.has(name)) return;
@@ -194,7 +194,7 @@ export class WorkState {
     this.#changed(cluster);
   }
 
-  /** Has nothing be placed on a node, or again. */
+  /** Cordons or uncordons a node. */
   cordon(cluster: string, node: string, isCordoned: boolean): void {
     const name = this.nameOf(cluster, node);
     const there = this.room.node(name);
@@ -214,12 +214,12 @@ export class WorkState {
     return `${this.#ranks.get(cluster) ?? ''}:${cluster}:${node}`;
   }
 
-  /** The pods on a node: one object for all that are alike. */
+  /** Pods on a node: one shared object for equal pods. */
   podsOn(cluster: string, node: string): readonly Pod[] {
     return this.#onNode(this.nameOf(cluster, node)).pods;
   }
 
-  /** The groups that run on a node, in the order in which they came, and how many of each. */
+  /** Groups on a node with their pod counts, in order of placement. */
   groupsOn(cluster: string, node: string): OnNode['groups'] {
     return this.#onNode(this.nameOf(cluster, node)).groups;
   }
@@ -236,13 +236,16 @@ export class WorkState {
     return made;
   }
 
-  /** Whether any work runs on the cluster. */
+  /** Whether any workload runs on the cluster. */
   isBusy(cluster: string): boolean {
     for (const name of this.#inCluster.get(cluster) ?? []) if ((this.room.node(name)?.podCount ?? 0) > 0) return true;
     return false;
   }
 
-  /** How much of what the nodes of a cluster have is in use, in percent, rounded down: of cpu or memory, whichever is more. undefined: it has no nodes. */
+  /**
+   * Used share of a cluster's allocatable in percent, rounded down: CPU or memory, whichever is higher. undefined: it
+   * has no nodes.
+   */
   utilization(cluster: string): number | undefined {
     const sums = { cpu: [0, 0], memory: [0, 0] };
     for (const { used, node } of this.#nodesOf(cluster))
@@ -259,8 +262,8 @@ export class WorkState {
   }
 
   /**
-   * What would wait for room if a cluster were gone. Jobs would begin anew, and stay.
-   * @param kindOf what the hub knows of a kind
+   * Pods that would need another place if a cluster were removed. Jobs would restart, so they stay.
+   * @param kindOf the hub's knowledge of a kind
    */
   movable(cluster: string, kindOf: (kind: WorkGroup['kind']) => CustomKind | undefined): Movable {
     const names = this.#nodesOf(cluster).map(({ node }) => node.name);
@@ -286,14 +289,14 @@ export class WorkState {
     return { work };
   }
 
-  /** Nothing is placed on a cluster from now on, and what runs there is to run elsewhere. */
+  /** Closes a cluster and moves its pods elsewhere. */
   moveAway(cluster: string, now: number): void {
     this.#closed.add(cluster);
     for (const { node } of this.#nodesOf(cluster)) this.#moveFrom(node.name, now);
     this.#changed(cluster);
   }
 
-  /** What runs on a node waits anew, and jobs begin from their beginning. */
+  /** The node's pods wait again, and its jobs restart from the beginning. */
   moveFrom(cluster: string, node: string, now: number): void {
     this.#moveFrom(this.nameOf(cluster, node), now);
   }
@@ -311,12 +314,12 @@ export class WorkState {
     }
   }
 
-  /** Nothing is placed on a cluster, as it waits for work. */
+  /** Closes a waiting cluster to workloads. */
   close(cluster: string): void {
     this.#closed.add(cluster);
   }
 
-  /** Work is placed on it again. */
+  /** Reopens a cluster to workloads. */
   reopen(cluster: string): void {
     this.#closed.delete(cluster);
     this.#hasRoom = true;
@@ -327,7 +330,7 @@ export class WorkState {
     return this.#closed.has(cluster);
   }
 
-  /** Places what waits where there is room, on the nodes of the clusters that are filled first. @returns whether it placed any */
+  /** Places waiting pods on nodes with room, in the clusters' order of filling. @returns whether it placed any */
   place(now: number): boolean {
     if (!this.#hasRoom) return false;
     this.#hasRoom = false;
@@ -349,7 +352,7 @@ export class WorkState {
     return hasPlaced;
   }
 
-  /** Nodes to which a hub, or the cluster that it belongs to, would have it go. */
+  /** Nodes permitted by the hub, or nodes of the workload's own cluster. */
   #open(group: WorkGroup): readonly NodeState[] {
     const { cluster, accepts, kind } = group;
     const all = this.room.nodes();
@@ -400,7 +403,7 @@ export class WorkState {
     addWait(this.waits.all, ms, count);
     if (ms <= 0) return;
     addWait(this.waits.waited, ms, count);
-    // A node that was there when it came has kept nobody waiting.
+    // // A node that existed at the request caused no wait.
     addWait(this.waits.beyondStartup, Math.max(0, readyAt > since ? ms - startupMs : ms), count);
   }
 }

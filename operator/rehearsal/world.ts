@@ -18,10 +18,10 @@ import type { RehearsedPolicy } from './rehearsed-policy.ts';
 import { type ClusterState, dateOf, newCluster, type Simulation, storeSize } from './state.ts';
 import { tellOutcome } from './tell-outcome.ts';
 
-/** So many pods of a cluster that wait are looked at, as in a garden. */
+/** The operator's limit of pending pods read per cluster. */
 const MOST_PENDING = 500;
 
-/** The world of a policy that is rehearsed: clusters of the simulated cloud, and a hub that places work at once. */
+/** The world of a rehearsed policy: clusters of the simulated cloud, and a hub that places workloads at once. */
 export const simulatedWorld = (simulation: Simulation, rehearsed: RehearsedPolicy): BurstWorld => ({
   ...simulatedSight(simulation, rehearsed),
   ...simulatedActs(simulation, rehearsed),
@@ -36,16 +36,19 @@ const hubNamed = (name: string): Hub =>
     status: { conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '' }] },
   }) as unknown as Hub;
 
-/** As an API server has it: with its spec as it was written for its own place. */
+/** The object as in an API server: with the spec of its own place. */
 const objectOf = (state: ClusterState | undefined): WorkerCluster | undefined =>
   state?.object && state.place > 0 ? { ...state.object, spec: state.spec } : state?.object;
 
 const wantedBy = ({ pools }: ClusterState): number => [...pools.values()].reduce((sum, pool) => sum + pool.wanted, 0);
 
-/** Whether a hub could place work there if it were open: as in a garden, a cluster that is to have nodes has to have one first. */
+/**
+ * Whether a hub could place workloads there if it were open: as in a garden, a cluster with desired nodes needs one
+ * first.
+ */
 const isUsable = (state: ClusterState): boolean => state.serves && (state.hasHadNode || wantedBy(state) === 0);
 
-/** Whether the hub may place work there, or has. */
+/** Whether the hub may place workloads there, or already does. */
 const isJoined = (state: ClusterState): boolean =>
   state.object !== undefined &&
   isUsable(state) &&
@@ -88,11 +91,11 @@ function simulatedSight(simulation: Simulation, { policy }: RehearsedPolicy): Bu
       const state = stateOf(cluster);
       const candidate = state ? state.candidate : cluster.metadata.labels?.[LABELS.burstCandidate];
       const profile = scenario.profiles.get(profileNameOf(cluster));
-      // What the hub will see of one that is to come.
+      // // The member as the hub will see it.
       return { ...memberOf(cluster, profile), ...(!state?.serves && { alike: alikeTo(simulation, candidate) }) };
     },
     nameIn: (_, { metadata }) => metadata.name,
-    // The hub tells no placements: work runs as soon as it is placed.
+    // // The simulated hub reports no placements: workloads run as soon as they are placed.
     workOn: () => [],
     keeps: (_, cluster, profile) => ({ reserve: reserveOf(cluster, profile) }),
     room: (_, cluster) => roomIn(simulation, stateOf(cluster)),
@@ -110,7 +113,8 @@ function simulatedSight(simulation: Simulation, { policy }: RehearsedPolicy): Bu
       return {
         isJoined: joined,
         isReady: isUsable(state),
-        // As in a garden, a pod that waits for a node of the cluster is work, too; and of what does not answer nobody can tell.
+        // // As in a garden, pods waiting for a node of the cluster count as workload; a cluster that does not answer
+        // is unknown.
         isWorkless: state.serves
           ? !work.isBusy(key) && !ownWork(key).some(({ waitingCount }) => waitingCount > 0)
           : undefined,
@@ -131,7 +135,7 @@ function simulatedSight(simulation: Simulation, { policy }: RehearsedPolicy): Bu
       isAsleep({ metadata, ...cluster }) &&
       !clusters.get(keyOf({ metadata, ...cluster }))?.sleepOrder,
     movable: async (_, cluster): Promise<Movable> => work.movable(keyOf(cluster), customKinds(simulation)),
-    // The hub moves work at once.
+    // // The simulated hub moves workloads at once.
     emptying: (_, cluster) => ({ hasBegun: true, isDone: !work.isBusy(keyOf(cluster)) }),
     isMoving: () => objects().some(({ metadata }) => metadata.labels?.[LABELS.burstEmptying] !== undefined),
     whyRefused: async ({ spec }) => demandProblem(spec),
@@ -181,14 +185,14 @@ function simulatedActs(simulation: Simulation, rehearsed: RehearsedPolicy): Burs
     },
     async orderSleep(key, _, order) {
       const state = clusters.get(key)!;
-      // Who takes back that it is to sleep, or says that it is to be awake, wakes it.
+      // // Withdrawing a sleep order, or ordering to be awake, wakes the cluster.
       if (order ? !order.asleep : state.sleepOrder?.asleep === true) state.hasHadNode = false;
       if (order?.asleep) work.close(key);
       else if (state.sleepOrder?.asleep) work.reopen(key);
       state.sleepOrder = order;
       simulation.toPlan.add(state);
     },
-    // Machines that a cloud takes away are noted where it takes them.
+    // // Reclaimed machines are recorded where the cloud reclaims them.
     noteInterruptions() {},
     told() {},
     tell: async (_, outcome) => tellOutcome(simulation, rehearsed, outcome),
@@ -200,7 +204,7 @@ function simulatedActs(simulation: Simulation, rehearsed: RehearsedPolicy): Burs
   };
 }
 
-/** Somebody changes the labels of a cluster, by which the hub places work there or moves it away, or its spec. */
+/** Changes a cluster's spec or its labels, by which the hub places workloads or moves them away. */
 function change(simulation: Simulation, state: ClusterState, { metadata: { labels = {} }, spec }: ClusterPatch): void {
   const work = simulation.work!;
   const { key } = state;
@@ -213,6 +217,6 @@ function change(simulation: Simulation, state: ClusterState, { metadata: { label
   else if (labels[LABELS.burstEmptying] === null || labels[LABELS.burstWarm] === null) work.reopen(key);
   if (!spec) return;
   rewrite(simulation, state, { ...state.spec, ...spec });
-  // Its autoscaler looks again: pools may have more nodes, or fewer.
+  // // Its autoscaler runs again: pools may grow or shrink.
   state.sizedFor = -1;
 }

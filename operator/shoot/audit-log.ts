@@ -2,7 +2,7 @@ import type { ControlPlane } from './values.ts';
 
 const FILE = 'audit-policy.json';
 
-/** What components and kubelets do all the time. */
+/** Users of components and kubelets. */
 const COMPONENT_USERS = [
   'system:apiserver',
   'system:kube-controller-manager',
@@ -10,12 +10,12 @@ const COMPONENT_USERS = [
   'system:kube-proxy',
 ];
 const READ = ['get', 'list', 'watch'];
-/** What kubelets read in turn; not Secrets and ConfigMaps, whose reads are of interest. */
+/** Resources that kubelets read continuously; without Secrets and ConfigMaps, whose reads are audited. */
 const READ_BY_KUBELETS = ['nodes', 'pods', 'services'];
 
 /**
- * Who did what, when and from where: never what was in it, which may be a Secret. Left out is what clusters do by themselves many times a
- * second, and would push all else out of a log that has an end.
+ * Audit policy: who did what, when and from where, without bodies, which may be Secrets. Routine requests of components
+ * are omitted: they come many times a second and would push everything else out of a bounded log.
  */
 const POLICY = {
   apiVersion: 'audit.k8s.io/v1',
@@ -43,8 +43,8 @@ const POLICY = {
 };
 
 /**
- * What API servers have of the audit log, where it is wanted: a file, and the flags that name it, without their dashes. It goes to standard
- * output, of which the kubelet keeps so much as it keeps of any pod, and where the seed's collector of logs finds it.
+ * The API server's audit policy file and flags (without dashes), where an audit log is enabled. The log goes to
+ * standard output, which the kubelet rotates as for any pod and the seed's log collector reads.
  */
 export function auditParts(
   { auditLog }: Pick<ControlPlane, 'auditLog'>,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { KubeObject } from '../api/meta.ts';
 
-/** What a machine shows to get its first certificate. */
+/** A machine's credential for its first certificate. */
 interface BootstrapToken {
   /** 6 characters, public. */
   id: string;
@@ -9,18 +9,17 @@ interface BootstrapToken {
   secret: string;
 }
 
-/** Group of machines that have no certificate yet. */
+/** Group of machines without a certificate. */
 export const BOOTSTRAPPERS_GROUP = 'system:bootstrappers:coppice';
 
-/** A new random token. */
 export const newBootstrapToken = (): BootstrapToken => ({ id: randomText(6), secret: randomText(16) });
 
-/** The token as it goes into a kubeconfig. */
+/** The token in the form that kubeconfigs contain. */
 export const tokenText = (token: BootstrapToken): string => `${token.id}.${token.secret}`;
 
 /**
- * The Secret that makes a shoot's API server accept the token until `expiration`; then the token cleaner removes it.
- * @param groups that its bearers are in, besides that of all machines
+ * Secret by which a shoot's API server accepts the token until `expiration`; then the token cleaner deletes it.
+ * @param groups further groups of its bearers
  */
 export function bootstrapTokenSecret(
   token: BootstrapToken,
@@ -46,6 +45,6 @@ export function bootstrapTokenSecret(
 
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz012345';
 
-// 32 letters, so that five bits of each byte choose evenly.
+// // 32 letters, so that five bits of each byte choose uniformly.
 const randomText = (length: number): string =>
   Array.from(randomBytes(length), (byte) => ALPHABET[byte % ALPHABET.length]).join('');

@@ -1,7 +1,7 @@
 import { egress, egressSelector, withoutProxy } from './konnectivity-server.ts';
 import { type ControlPlane, seedAddresses } from './values.ts';
 
-/** What the API server has of its way to machines and pods, where that is no tunnel. */
+/** The API server's configuration for reaching machines and pods, where no tunnel is used. */
 interface NetworkParts {
   arguments: string[];
   files: Record<string, string>;
@@ -14,21 +14,22 @@ interface NetworkParts {
   };
 }
 
-/** Nobody serves this socket: whoever asks for a pod or a kubelet reads its name in the answer. */
+/** Socket without a listener: requests for pods or kubelets fail with an error that contains this name. */
 const NOBODY = '/no-pods-run-in-a-simulated-cluster';
 const NOTHING: NetworkParts = { arguments: [], files: {}, pod: {} };
 
 const VOLUME = 'network';
 const FOLDER = '/network';
-/** By the pod's address: one whose network was made anew must not start with what the earlier one has left. */
+/** By the pod's address: a pod whose network was recreated must not start with the previous file. */
 const EGRESS_FILE = `${FOLDER}/$(POD_IP)/${egress.file}`;
 const POD_IP = { name: 'POD_IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } };
 
-/** @param directory where the API server has its files */
+/** @param directory the API server's directory of files */
 export function networkParts(values: ControlPlane, directory: string): NetworkParts {
   const { clusterNetwork } = values;
   if (!clusterNetwork) return NOTHING;
-  // Refused by configuration, which costs no process: an address that a tenant forges would otherwise be one of the seed.
+  // // Refused by configuration, which needs no process: an address forged by a tenant would otherwise be one of the
+  // seed.
   if (clusterNetwork === 'none')
     return {
       ...NOTHING,
@@ -46,9 +47,10 @@ export function networkParts(values: ControlPlane, directory: string): NetworkPa
   return {
     files: {},
     arguments: [
-      // The address of a Service leads somewhere on machines alone: webhooks and aggregated APIs are dialled at their pods.
+      // // Service addresses work on machines only: webhooks and aggregated APIs are dialled at their pods.
       '--enable-aggregator-routing=true',
-      // An API server ends when a file is missing: without its network, which is there before this one, it would dial by the seed's.
+      // // The API server exits when the file is missing: otherwise it would dial through the seed's network before its
+      // own is ready.
       `--egress-selector-config-file=${EGRESS_FILE}`,
     ],
     pod: {

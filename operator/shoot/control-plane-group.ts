@@ -3,49 +3,49 @@ import { type MemberRemoval, planMemberRemoval } from './etcd-member-removal.ts'
 
 /** A machine of a control plane in a cloud. */
 export interface GroupMachine {
-  /** Of its node, and of its etcd member, too. */
+  /** Name of its node and of its etcd member. */
   name: string;
-  /** Its own, by which its etcd member is known before it has a name. */
+  /** Private address, which identifies its etcd member before the member has a name. */
   address?: string | undefined;
-  /** Whether it is on its way out. */
+  /** Whether it is being deleted. */
   going: boolean;
-  /** Whether kubeadm has marked its node, which it does last. */
+  /** Whether kubeadm has labelled its node, its last step. */
   joined: boolean;
-  /** Whether it has had time enough to join. */
+  /** Whether its time to join is over. */
   overdue: boolean;
-  /** Whether another one is to take its place. */
+  /** Whether it is to be replaced. */
   outdated: boolean;
   zone?: string | undefined;
 }
 
-/** What planControlPlaneGroup decides from. */
+/** Input of planControlPlaneGroup. */
 export interface ControlPlaneGroupObservation {
-  /** Machines wanted: 1, 3 or 5. */
+  /** Desired machines: 1, 3 or 5. */
   desired: number;
-  /** How many machines the cloud is asked for now. */
+  /** Machines currently requested from the cloud. */
   asked: number;
-  /** Oldest first. One that is lost is not among them. */
+  /** Oldest first, without lost machines. */
   machines: GroupMachine[];
-  /** etcd's members; absent: there is no majority that answers. */
+  /** etcd's members; absent: no majority answers. */
   members?: EtcdMember[] | undefined;
-  /** Nodes of the control plane, whether or not there is a machine still. */
+  /** Control plane nodes, with or without a machine. */
   nodes: { name: string; ready: boolean }[];
-  /** Machines that pods have left, as far as they are waited for. Absent: none. */
+  /** Drained machines, where draining is awaited. Absent: none. */
   drained?: readonly string[];
 }
 
 /** The next single step. */
 export type ControlPlaneGroupAction =
   | { type: 'ask-for'; machines: number }
-  /** End what is there of these machines, and ask for as many as are left. */
+  /** Delete these machines, and request the number that remains. */
   | { type: 'end-machines'; names: string[] }
-  /** Have pods leave a machine in whose place there is another one, or will be. */
+  /** Drain a machine that has, or will have, a replacement. */
   | { type: 'drain'; name: string }
   | { type: 'transfer-leadership'; from: string; to: string }
   | { type: 'remove-member'; name: string; id: string }
   | { type: 'remove-node'; name: string };
 
-/** `waitFor`: what has to happen first, in words. Neither: all is as wanted. */
+/** `waitFor`: the obstacle, for messages. Without action and `waitFor` the group is as desired. */
 export interface ControlPlaneGroupPlan {
   action?: ControlPlaneGroupAction;
   waitFor?: string;
@@ -54,10 +54,10 @@ export interface ControlPlaneGroupPlan {
 }
 
 /**
- * The next single step from the machines of a control plane that a cloud has to those that are wanted, pure. A machine has its data with
- * it: one that is lost leaves etcd, and another one joins as somebody new. One machine at a time: kubeadm brings its member in, first as a
- * learner; on the way out the member leaves etcd before its machine goes. One that is outdated gives way to another one. Keeps no
- * memory: after a crash at any point it goes on from what it sees.
+ * The next single step from a control plane's present machines to the desired ones. Pure and stateless: after a crash
+ * it continues from what it observes. Data is local to a machine: a lost one leaves etcd, and its replacement joins as
+ * a new member. One machine at a time: kubeadm adds its member, first as a learner; on removal the member leaves etcd
+ * before its machine is deleted. Outdated machines are replaced.
  */
 export function planControlPlaneGroup(observed: ControlPlaneGroupObservation): ControlPlaneGroupPlan {
   const { asked, members, nodes } = observed;
@@ -69,17 +69,17 @@ export function planControlPlaneGroup(observed: ControlPlaneGroupObservation): C
     among.find((machine) => isOf(member, machine));
 
   const left = members.filter((member) => !machineOf(member, machines));
-  // Clouds are late to show what is new: a member that answers has a machine.
+  // // Clouds list new machines late: a member that answers has a machine.
   const unseen = left.find((member) => member.healthy && !machineOf(member, observed.machines));
   if (unseen) return { waitFor: `the machine of etcd member ${nameOf(unseen)} to be seen` };
-  // Before its member leaves: later nobody could tell a machine that is lost from one that is still to come.
+  // // Before its member leaves: afterwards a lost machine could not be told from one still to come.
   if (left.length > 0 && asked > machines.length)
-    // What somebody stops can be started again, with all its data: most of the machines are not ended for it.
+    // // Stopped machines can be started again with all their data: a majority is not deleted for it.
     return haveMajority(members, machines)
       ? end(left.map(nameOf))
       : { waitFor: `more machines to be there: without ${left.map(nameOf).join(', ')} too few would stay` };
   if (left[0]) return leave(left[0], members);
-  // A node stays Ready for a while after its machine has gone; and clouds are late to show what is new.
+  // // A node stays Ready for a while after its machine is gone, and clouds list new machines late.
   const forsaken = nodes.filter((node) => !observed.machines.some(({ name }) => name === node.name));
   const dead = forsaken.find(({ ready }) => !ready);
   if (dead) return { action: { type: 'remove-node', name: dead.name } };
@@ -89,10 +89,10 @@ export function planControlPlaneGroup(observed: ControlPlaneGroupObservation): C
   if (overdue) {
     const member = memberOf(overdue);
     if (!member) return end([overdue.name]);
-    // Nobody is there to go on without the only one.
+    // // The only voter is never removed.
     if (votersIn(members).some((name) => name !== overdue.name)) return leave(member, members);
   }
-  // It had joined, and etcd was told to let it go: it cannot come back as it is.
+  // // It had joined, and its member was removed from etcd: it cannot rejoin.
   const hasLeft = machines.find((machine) => machine.joined && !memberOf(machine));
   if (hasLeft) return end([hasLeft.name]);
   const useless = machines.filter((machine) => !isVoter(memberOf(machine))).at(-1);
@@ -126,14 +126,14 @@ export function planControlPlaneGroup(observed: ControlPlaneGroupObservation): C
     : {};
 }
 
-/** Names of the machines that etcd needs a majority of. */
+/** Names of the voting machines of etcd. */
 export const votersIn = (members: readonly EtcdMember[]): string[] =>
   members
     .filter(({ learner, name }) => !learner && name !== '')
     .map(({ name }) => name)
     .sort();
 
-/** Whether the voters that answer on these machines are a majority of all. */
+/** Whether the answering voters on these machines are a majority of all voters. */
 function haveMajority(members: readonly EtcdMember[], machines: readonly GroupMachine[]): boolean {
   const voters = members.filter(({ learner }) => !learner);
   const staying = voters.filter((one) => one.healthy && machines.some((machine) => isOf(one, machine)));
@@ -141,16 +141,19 @@ function haveMajority(members: readonly EtcdMember[], machines: readonly GroupMa
 }
 
 /**
- * Whether there is to be one machine more as long as some are outdated, so that etcd loses none before it has another. Not where each of
- * several has a zone to itself: one more would come to any of these, and in the end most of etcd might be in one. When an outdated one goes
- * first, its zone is the emptiest, and the cloud puts the other one there.
+ * Whether to add a machine before an outdated one goes, so that etcd loses none. Not where each of several machines has
+ * its own zone: an additional one would share a zone, and in the end a majority might be in one. When an outdated
+ * machine goes first, its zone is the emptiest, and the cloud puts the replacement there.
  */
 function needsAnotherFirst(desired: number, machines: readonly GroupMachine[]): boolean {
   const isEachAlone = desired > 1 && new Set(machines.map(({ zone }) => zone)).size === machines.length;
   return !isEachAlone && machines.some(({ outdated }) => outdated);
 }
 
-/** Of the outdated machines one in the zone that has most; the one that leads etcd comes last, since leadership moves each time. */
+/**
+ * The outdated machine to replace first: one in the fullest zone; etcd's leader last, since each replacement of the
+ * leader moves leadership.
+ */
 function firstToBeReplaced(
   machines: readonly GroupMachine[],
   members: readonly EtcdMember[],
@@ -162,7 +165,7 @@ function firstToBeReplaced(
     .sort((one, other) => beside(other) - beside(one) || leads(one) - leads(other))[0];
 }
 
-/** A member has no name before it was started once. */
+/** A member has no name before its first start. */
 const isOf = ({ name, peerURLs }: EtcdMember, machine: GroupMachine): boolean =>
   name === '' ? peerURLs.some((url) => URL.parse(url)?.hostname === machine.address) : name === machine.name;
 

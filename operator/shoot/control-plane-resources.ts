@@ -1,31 +1,32 @@
 import { COMPONENTS } from '../api/names.ts';
 import { formatBytes, formatCpu } from '../api/quantity.ts';
 
-/** What a container of a control plane is given. */
+/** Resources of a control plane container. */
 interface ContainerResources {
-  /** Of one core, in thousandths: what the scheduler keeps free for it, and its weight where several want more. */
+  /** CPU request in millicores. */
   readonly cpuMillis: number;
-  /** MiB that the scheduler keeps free for it. */
+  /** Memory request in MiB. */
   readonly memoryMiB: number;
-  /** MiB at which the kernel ends it. */
+  /** Memory limit in MiB. */
   readonly limitMiB: number;
 }
 
 /**
- * Requests and limits of control planes, one entry a container. Measured (docs/seen/benchmarks.md, "Memory of an idle control plane" and "CPU of an
- * idle garden"; command `npm run bench`), each idle: cores, MiB resident, MiB anonymous; `peak` is the most that the cgroup of a running one had
- * (memory.max_usage_in_bytes), in MiB.
+ * Requests and limits of control planes, one entry per container. Measured (docs/seen/benchmarks.md, "Memory of an idle
+ * control plane" and "CPU of an idle garden"; command `npm run bench`), each idle: cores, MiB resident, MiB anonymous;
+ * `peak` is the maximum of a running one's cgroup (memory.max_usage_in_bytes), in MiB.
  *
- * Requests of memory are what is resident: a seed that keeps less free thrashes. Requests of CPU are some times what an idle one uses and far
- * less than what one takes while it starts: ten control planes ask for one core, so that a seed with two takes them, and each gets
- * what nobody else wants. There is no limit of CPU: an API server takes 4 to 5 CPU-seconds to start, and one that is held back then, or
- * while it renews leases, is taken for dead.
+ * Memory requests equal the resident size: a seed that reserves less thrashes. CPU requests are a multiple of idle use
+ * and far below the use at startup: ten control planes request one core, so that a seed with two cores takes them, and
+ * each may use idle CPU. There is no CPU limit: an API server takes 4 to 5 CPU-seconds to start, and one throttled
+ * then, or while it renews leases, would count as dead.
  *
- * Limits of memory protect the other clusters of the seed's node from one whose tenant fills it. They are many times what was measured, since
- * who meets one has an outage.
+ * Memory limits protect the other clusters on the seed's node from a tenant that fills one. They are many times the
+ * measured use, since reaching one means an outage.
  */
 const MEASURED: Readonly<Record<string, ContainerResources>> = {
-  // 0.008 cores; 43, 21; peak 25 to 47. Its database may grow to 2 GiB (its quota), which it maps; the rest is index and buffers.
+  // // 0.008 cores; 43, 21; peak 25 to 47. Its database may grow to 2 GiB (its quota), which is memory-mapped; the rest
+  // is index and buffers.
   [COMPONENTS.etcd]: { cpuMillis: 20, memoryMiB: 50, limitMiB: 3072 },
   // 0.020 cores; 233, 152; peak 160 to 287.
   [COMPONENTS.apiServer]: { cpuMillis: 50, memoryMiB: 230, limitMiB: 4096 },
@@ -33,27 +34,28 @@ const MEASURED: Readonly<Record<string, ContainerResources>> = {
   [COMPONENTS.controllerManager]: { cpuMillis: 20, memoryMiB: 70, limitMiB: 1024 },
   // 0.002 cores; 63, 13; peak 14 to 21.
   [COMPONENTS.scheduler]: { cpuMillis: 10, memoryMiB: 50, limitMiB: 1024 },
-  // Not in the benchmarks: by the size of its executable.
+  // // Not measured: by the size of its executable.
   [COMPONENTS.konnectivityServer]: { cpuMillis: 5, memoryMiB: 20, limitMiB: 512 },
 };
 
-/** Up to so many nodes limits are those above. */
+/** Largest number of nodes for the limits above. */
 const NODES_OF_FIRST_LIMIT = 200;
-/** Go's collector works harder from here on, before the kernel ends the process. */
+/** Share of the limit from which Go's collector works harder, before the kernel kills the process. */
 const SOFT_LIMIT = 0.9;
 
 /**
- * By how much more limits are than for a small cluster: double for each doubling of nodes beyond the first two hundred. In steps, because
- * each change rolls the control plane. Not measured: what API servers hold grows with objects, and these with nodes.
+ * Factor of limits for larger clusters: doubles with each doubling of nodes beyond 200. In steps, because each change
+ * rolls the control plane. Not measured: an API server's memory grows with objects, and these with nodes.
  */
 const growth = (nodes: number): number => 2 ** Math.max(0, Math.ceil(Math.log2(nodes / NODES_OF_FIRST_LIMIT)));
 
 const MIB = 2 ** 20;
 
 /**
- * Requests and limits of a container, as pods have them, and what Go is told of its limit. etcd's limit does not grow: its quota does not.
- * @param nodes that the cluster may have
- * @throws RangeError for a container that is not in the table
+ * Requests and limits of a container in pod form, and Go's memory limit. etcd's limit does not grow: its quota does
+ * not.
+ * @param nodes maximum nodes of the cluster
+ * @throws RangeError for an unknown container
  */
 export function resourcesOf(
   container: string,
@@ -63,7 +65,7 @@ export function resourcesOf(
   if (!entry) throw new RangeError(`there are no requests and limits for container ${container}`);
   const { cpuMillis, memoryMiB, limitMiB } = entry;
   const limit = container === COMPONENTS.etcd ? limitMiB : limitMiB * growth(nodes);
-  // As the API server writes them: what it writes differently would be applied anew for ever.
+  // // In the API server's canonical form: other forms would be applied again and again.
   const requests = { cpu: formatCpu(cpuMillis), memory: formatBytes(memoryMiB * MIB) };
   return {
     resources: { requests, limits: { memory: formatBytes(limit * MIB) } },

@@ -3,8 +3,8 @@ import { controlPlaneMachineName } from '../api/names.ts';
 import { API_SERVER_PORT, type ControlPlane, controlPlaneLabels, ETCD_CLIENT_PORT, ETCD_PEER_PORT } from './values.ts';
 
 /**
- * The Service that gives machine `ordinal` of a control plane an address that outlives it: its API server and its etcd member are known by
- * it.
+ * The Service that gives machine `ordinal` of a control plane a permanent address, used for its API server and etcd
+ * member.
  */
 export function controlPlaneMachineService(
   values: Pick<ControlPlane, 'namespace' | 'shoot'>,
@@ -25,7 +25,7 @@ export function controlPlaneMachineService(
     spec: {
       type: 'ClusterIP',
       selector: { 'statefulset.kubernetes.io/pod-name': name },
-      // Members must find each other before any of them can be ready.
+      // // Members must find each other before any of them is ready.
       publishNotReadyAddresses: true,
       ports: [port('https', API_SERVER_PORT), port('client', ETCD_CLIENT_PORT), port('peer', ETCD_PEER_PORT)],
     },

@@ -1,7 +1,7 @@
 import type { EtcdMember } from '../etcd/etcd-client.ts';
 import { foreignMember, planMemberRemoval } from './etcd-member-removal.ts';
 
-/** What planControlPlaneSize decides from. */
+/** Input of planControlPlaneSize. */
 export interface ControlPlaneSizeObservation {
   /** Machines wanted: 1, 3 or 5. */
   desired: number;

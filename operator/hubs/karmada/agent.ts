@@ -16,7 +16,7 @@ const RBAC = 'rbac.authorization.k8s.io';
 const ACCESS = '/etc/karmada';
 const HEALTH_PORT = 10357;
 
-/** Namespace that is there in every cluster, in which tenants of the cluster write nothing. */
+/** Exists in every cluster; tenants of the hub write nothing there. */
 export const KUBE_SYSTEM = 'kube-system';
 
 const agentName = (member: Member): string => `${accountName(member)}-agent`;
@@ -29,7 +29,7 @@ function wanted(
   return { on: 'member', resource, object: { apiVersion, kind: resource.kind, ...object } };
 }
 
-/** The way of the agent into the hub: its token is in a file that it reads again each minute, so that a new one needs no restart. */
+/** The agent's access to the hub: it rereads its token file every minute, so a renewed token needs no restart. */
 export function agentAccess(member: Member, token: string): Wanted {
   const { server, ca = '', proxyURL } = member.hub;
   const access = kubeconfig({
@@ -47,7 +47,7 @@ export function agentAccess(member: Member, token: string): Wanted {
   });
 }
 
-/** karmada-agent in a member, with its rights there: it applies whatever people propagate, of any kind. */
+/** karmada-agent in a member, with its rights there: it applies propagated objects of any kind. */
 export function agent(member: Member, spec: HubSpec): Wanted[] {
   const account = accountName(member);
   const namespace = KUBE_SYSTEM;
@@ -64,7 +64,7 @@ export function agent(member: Member, spec: HubSpec): Wanted[] {
     wanted(DEPLOYMENTS, 'apps/v1', {
       metadata: { name: agentName(member), namespace, labels },
       spec: {
-        // One, which elects nobody: two at a time would both apply.
+        // // A single replica without leader election: two would both apply.
         replicas: 1,
         strategy: { type: 'Recreate' },
         selector: { matchLabels: labels },
@@ -87,7 +87,7 @@ function podOf(member: Member, spec: HubSpec) {
           `--karmada-kubeconfig=${ACCESS}/kubeconfig`,
           `--cluster-name=${member.name}`,
           `--cluster-api-endpoint=${member.endpoint.server}`,
-          // It looks for this one on both sides, and makes it where it is not.
+          // // The agent looks for this namespace on both sides, and creates it when missing.
           `--cluster-namespace=${KUBE_SYSTEM}`,
           '--report-secrets=None',
           '--leader-elect=false',

@@ -53,7 +53,7 @@ interface Replicas {
   };
 }
 
-/** A ResourceBinding or ClusterResourceBinding, as far as it is read here. */
+/** The fields of a ResourceBinding or ClusterResourceBinding that are read. */
 export type BindingObject = KubeObject & {
   spec?: Replicas & {
     resource?: { apiVersion?: string; uid?: string; kind?: string; namespace?: string; name?: string };
@@ -72,20 +72,20 @@ export type BindingObject = KubeObject & {
     lastScheduledTime?: string;
   };
 };
-/** Bindings with their kinds. */
+/** Bindings with their kind. */
 export type Bindings = readonly { readonly resource: Resource; readonly binding: BindingObject }[];
 
-/** Something that is placed on the member. */
+/** A workload placed on the member. */
 export interface Placed {
   readonly text: PlacedWork;
-  /** It is on its way off it. */
+  /** It is being evicted. */
   readonly isEvicted: boolean;
 }
 
 export const textOf = ({ kind }: Resource, { metadata: { namespace, name } }: KubeObject): string =>
   `${kind} ${namespace ? `${namespace}/` : ''}${name}`;
 
-/** What counts on the cluster, or did and has not left it. Pure. */
+/** Workloads placed on the cluster, or being evicted from it. Pure. */
 export const placedOn = (bindings: Bindings, cluster: string): Placed[] =>
   bindings.flatMap(({ resource, binding }) => {
     const { clusters = [], gracefulEvictionTasks = [] } = binding.spec ?? {};
@@ -94,15 +94,15 @@ export const placedOn = (bindings: Bindings, cluster: string): Placed[] =>
     return isPlaced ? [{ text: textOf(resource, binding), isEvicted }] : [];
   });
 
-/** Of work that waits longest first; the rest is looked at by Karmada itself within five minutes. */
+/** The longest waiting are touched; Karmada itself retries the rest within five minutes. */
 const MOST_TOUCHED = 100;
-/** Karmada looks again by itself where a quota was exceeded. */
+/** Reasons that Karmada itself does not retry, other than an exceeded quota. */
 const WITHOUT_ROOM = new Set(['Unschedulable', 'NoClusterFit', 'SchedulerError']);
 
 /**
- * Bindings without a place that this cluster may take, and that Karmada's scheduler leaves alone when the cluster changes. Where a binding has a
- * list of affinities it compares only the one that it observed last, without its overflow; but for bindings that have changed since they were
- * last placed, which it looks at again in any case. Pure.
+ * Unplaced bindings that this cluster may take and that Karmada's scheduler does not retry when the cluster changes.
+ * For a binding with a list of affinities the scheduler compares only the last observed one, without its overflow,
+ * except for bindings changed since their last placement, which it retries in any case. Pure.
  */
 export function overlooked(bindings: Bindings, cluster: KarmadaCluster): Touch[] {
   return bindings
@@ -129,7 +129,10 @@ export function overlooked(bindings: Bindings, cluster: KarmadaCluster): Touch[]
     .flatMap(({ resource, binding }) => touchOf(resource, binding));
 }
 
-/** Why the scheduler has found no place; undefined: it has, or does not look. Its observed generation is that of its last success. */
+/**
+ * The scheduler's refusal; undefined: the binding is placed, or scheduling is suspended. Its observed generation is
+ * that of its last success.
+ */
 function refusalOf({ spec, status }: BindingObject) {
   if (spec?.suspension?.scheduling) return undefined;
   return status?.conditions?.find((one) => one.type === 'Scheduled' && one.status === 'False');
@@ -138,14 +141,14 @@ function refusalOf({ spec, status }: BindingObject) {
 const SECOND_MS = 1000;
 
 /**
- * Any change of its spec sends a binding to the scheduler. The time is one of the past: with a later one than that of the last success Karmada
- * would divide anew what runs already, and with one of our clock, were it fast, again and again.
+ * Any change of its spec makes the scheduler retry a binding. The written time lies in the past: a time after the last
+ * success would make Karmada redivide running replicas, and the time of a fast clock would do so repeatedly.
  */
 function touchOf(resource: Resource, { metadata, spec, status }: BindingObject): Touch[] {
   const { namespace, name, uid = '' } = metadata;
   const now = spec?.rescheduleTriggeredAt;
   const past = Date.parse(status?.lastScheduledTime ?? metadata.creationTimestamp ?? '');
-  // Somebody has asked for a new division, which is still to come.
+  // // A rescheduling that somebody requested is still pending.
   const isAsked = now !== undefined && status?.lastScheduledTime !== undefined && Date.parse(now) > past;
   const at = isAsked ? Date.parse(now) + SECOND_MS : Date.parse(now ?? '') === past ? past - SECOND_MS : past;
   if (Number.isNaN(at)) return [];
@@ -153,7 +156,7 @@ function touchOf(resource: Resource, { metadata, spec, status }: BindingObject):
   return [{ on: 'hub', resource, name, ...(namespace && { namespace }), uid, patch }];
 }
 
-/** Karmada's rule: all that is asked, and nothing asked is met by every cluster. */
+/** Karmada's rule: every given criterion must match, and an empty affinity matches every cluster. */
 function matches({ metadata, spec }: Pick<KarmadaCluster, 'metadata' | 'spec'>, affinity: Affinity): boolean {
   const { labelSelector, fieldSelector, clusterNames = [], exclude = [] } = affinity;
   if (exclude.includes(metadata.name)) return false;
@@ -188,22 +191,22 @@ function meets(have: readonly string[], { operator, values = [] }: Requirement):
   }
 }
 
-/** Where clusters are to be spread, Karmada says by words alone that there is no room, or that there are too few of them. */
+/** With spread constraints, Karmada reports only in a message that capacity or clusters are lacking. */
 const FULL = /no enough resource/;
 const TOO_FEW = /number of feasible (clusters|region) is less/;
 
 /**
- * What Karmada says of clusters that another one would not be: there is none, it has other labels, work is moved off it, or it has a taint that
- * somebody put there. Its own taints say that a cluster was not heard of, which is no reason to buy another one.
+ * Reasons of Karmada that exclude existing clusters but not a bought one: there are none, labels differ, eviction, or a
+ * taint set by people. Karmada's own taints mean an unreachable cluster, which is no reason to buy another one.
  */
 const SHUT =
   /0\/\d+ clusters are available:|no cluster exists|\d+ cluster\(s\) (did not match the placement cluster affinity constraint|is in the process of eviction|had untolerated taint \{(?!cluster\.karmada\.io\/)[^{}]*\})|[\s,.[\]]/g;
-/** Of a custom kind it is looked at before anything is bought whether another cluster would serve it. */
+/** For a custom kind, whether another cluster would serve it is checked before a purchase. */
 const LACKS_KIND = /\d+ cluster\(s\) did not have the API resource/g;
 const areShut = (message: string, isCustom: boolean): boolean =>
   message !== '' && (isCustom ? message.replace(LACKS_KIND, '') : message).replace(SHUT, '') === '';
 
-/** API version and kind of what it binds, where not every cluster serves it. Pure. */
+/** API version and kind of the bound object, where not every cluster serves it. Pure. */
 export function customKindOf({ spec }: BindingObject): string | undefined {
   const { apiVersion, kind } = spec?.resource ?? {};
   if (!apiVersion || !kind) return undefined;
@@ -215,28 +218,32 @@ export function customKindOf({ spec }: BindingObject): string | undefined {
 const isInOneCluster = ({ spreadConstraints = [] }: Placement = {}): boolean =>
   spreadConstraints.some(({ spreadByField, maxGroups }) => spreadByField === 'cluster' && maxGroups === 1);
 
-/** Whether Karmada looks at what is free: what is duplicated, or divided by static weights, waits for clusters of a number or kind alone. */
+/**
+ * Whether Karmada considers free capacity: workloads that are duplicated or divided by static weights wait for the
+ * number or kind of clusters alone.
+ */
 export const looksAtRoom = ({ replicaScheduling }: Placement = {}): boolean =>
   replicaScheduling?.replicaSchedulingType === 'Divided' &&
   (replicaScheduling.replicaDivisionPreference === 'Aggregated' ||
     replicaScheduling.weightPreference?.dynamicWeight !== undefined);
 
 /**
- * Work that found no room. A division is all or nothing, so all that is not placed counts. Work that is duplicated, or divided by static
- * weights, is not among it: Karmada places that without looking at what is free. Pure.
+ * Unplaced workloads for lack of capacity. Karmada divides all or nothing, so all unplaced replicas count. Workloads
+ * that are duplicated or divided by static weights are left out: Karmada places them without considering free capacity.
+ * Pure.
  * @param classes values of PriorityClasses by name
- * @param kinds custom ones
+ * @param kinds custom kinds
  */
 export function demandOf(
   bindings: Bindings,
   classes: ReadonlyMap<string, number> = new Map(),
   kinds: ReadonlyMap<string, CustomKind> = new Map(),
 ): Demand[] {
-  // Shared by those that say the same: whoever packs them sees that they are alike.
+  // // One function object per equal placement, so that bin packing recognizes equal demands.
   const known = new Map<string, NonNullable<Demand['accepts']>>();
   const acceptedBy = ({ spec }: BindingObject): NonNullable<Demand['accepts']> => {
     const there = isInOneCluster(spec?.placement) ? (spec?.clusters ?? []) : [];
-    // A cluster that took what is missing would not get it: Karmada does not divide it.
+    // // Another cluster would not get the missing replicas: Karmada does not divide them.
     if (there.length > 0) return ({ name }) => there.some((one) => one.name === name);
     const key = JSON.stringify(spec?.placement ?? {});
     const accepts = known.get(key) ?? accepting(spec?.placement);
@@ -259,13 +266,16 @@ export function demandOf(
   });
 }
 
-/** What Kubernetes itself has every cluster know. */
+/** PriorityClasses that exist in every cluster. */
 const SYSTEM_CLASSES: ReadonlyMap<string, number> = new Map([
   ['system-cluster-critical', 2_000_000_000],
   ['system-node-critical', 2_000_001_000],
 ]);
 
-/** The priority of its pods where Karmada knows their class; else that by which it schedules the binding; else nobody knows. */
+/**
+ * Priority of the binding's pods where Karmada knows their class; else the binding's scheduling priority; else
+ * undefined.
+ */
 function priorityOf(
   { spec }: BindingObject,
   name: string | undefined,
@@ -276,7 +286,7 @@ function priorityOf(
   return Number.isInteger(priority) ? { priority } : {};
 }
 
-/** Bindings with replicas that found no room. Pure. */
+/** Bindings with replicas that lack capacity. Pure. */
 export const withoutRoom = (bindings: Bindings): Bindings =>
   bindings.filter(({ binding }) => homelessOf(binding).length > 0);
 
@@ -284,7 +294,7 @@ export const withoutRoom = (bindings: Bindings): Bindings =>
 export const namesClasses = (bindings: Bindings): boolean =>
   bindings.some(({ binding }) => homelessOf(binding).some(({ priorityClassName }) => priorityClassName));
 
-/** What a binding waits for room with, in a few letters; undefined: it does not wait. Pure. */
+/** Digest of the replicas for which a binding lacks capacity; undefined: none. Pure. */
 export function waitsFor(binding: KubeObject): string | undefined {
   const parts = homelessOf(binding as BindingObject);
   return parts.length > 0 ? JSON.stringify(parts) : undefined;
@@ -294,7 +304,7 @@ type Homeless = Omit<Demand, 'source' | 'uid' | 'namespace' | 'accepts' | 'custo
   readonly priorityClassName?: string;
 };
 
-/** Its replicas that found no room. */
+/** Replicas of a binding that lack capacity. */
 function homelessOf(binding: BindingObject): Homeless[] {
   const { reason, message = '', lastTransitionTime: since = '' } = refusalOf(binding) ?? {};
   const isDivided = looksAtRoom(binding.spec?.placement);
@@ -305,7 +315,8 @@ function homelessOf(binding: BindingObject): Homeless[] {
   if (!isWithoutRoom) return [];
   const { clusters = [], components = [], ...whole } = binding.spec ?? {};
   const placed = components.length > 0 ? 0 : clusters.reduce((sum, { replicas = 0 }) => sum + replicas, 0);
-  // Work of several parts Karmada never divides. What runs in one cluster and grew waits for more nodes there.
+  // // Karmada never divides a workload of several components. A workload that grew in its one cluster waits for nodes
+  // there.
   const isWhole = components.length > 1 || (placed === 0 && isInOneCluster(whole.placement));
   return (components.length > 0 ? components : [whole]).flatMap(({ replicas = 0, replicaRequirements }) => {
     const count = replicas - placed;
@@ -326,7 +337,10 @@ function homelessOf(binding: BindingObject): Homeless[] {
   });
 }
 
-/** Karmada itself looks at them only where an estimator of it runs in the member: without one it fills a cluster whose nodes take none of it. */
+/**
+ * Node rules of a workload. Karmada considers them only with an estimator in the member: without one it fills a cluster
+ * whose nodes take none of the pods.
+ */
 const rulesOf = ({ nodeSelector, hardNodeAffinity, tolerations }: NodeClaim): NodeRules => ({
   ...(nodeSelector && { nodeSelector }),
   ...(hardNodeAffinity && {
@@ -335,7 +349,7 @@ const rulesOf = ({ nodeSelector, hardNodeAffinity, tolerations }: NodeClaim): No
   ...(tolerations && { tolerations }),
 });
 
-/** Whether a binding may go to a member by its affinities, of which any will do. */
+/** Whether a binding's affinities, any of which suffices, permit a member. */
 export function accepting({ clusterAffinity, clusterAffinities = [] }: Placement = {}): NonNullable<Demand['accepts']> {
   const asked = [
     ...(clusterAffinity ? [clusterAffinity] : []),

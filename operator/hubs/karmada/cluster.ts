@@ -14,9 +14,9 @@ export const CLUSTERS: Resource = {
   namespaced: false,
 };
 
-/** Where Karmada keeps the Secrets of its clusters. */
+/** Namespace of Karmada's cluster Secrets. */
 export const CLUSTER_NAMESPACE = 'karmada-cluster';
-/** What Karmada says of a cluster by a taint of its own. */
+/** Taint that Karmada sets on a cluster that is not ready. */
 const NOT_READY = 'cluster.karmada.io/not-ready';
 const INITIALIZING: Taint = { key: `${GROUP}/initializing`, effect: 'NoSchedule' };
 const ASLEEP: Taint = { key: `${GROUP}/asleep`, effect: 'NoSchedule' };
@@ -25,9 +25,12 @@ const NO_EXECUTE = {
   Asleep: { key: ASLEEP.key, effect: 'NoExecute' },
   Leaving: { key: LEAVING.key, effect: 'NoExecute' },
 } as const;
-/** The taint by which work is moved away from a cluster that is emptied. */
+/** Taint by which workloads are evicted from a draining cluster. */
 export const LEAVES = NO_EXECUTE.Leaving;
-/** What the hub was last seen to count with: the scheduler looks again at what found no room when a label changes, and not when a status does. */
+/**
+ * Label with the capacity that the hub last counted: the scheduler retries unplaced workloads after a change of a
+ * label, but not of a status.
+ */
 const OFFERED = `${GROUP}/offered`;
 
 interface Taint {
@@ -39,7 +42,7 @@ type ResourceList = Readonly<Record<string, string>>;
 
 type SecretRef = { namespace?: string; name: string };
 
-/** A Cluster of Karmada's, as far as it is read here. */
+/** The fields of a Karmada Cluster that are read. */
 export type KarmadaCluster = KubeObject & {
   spec?: {
     id?: string;
@@ -63,10 +66,10 @@ export type KarmadaCluster = KubeObject & {
   };
 };
 
-/** What is to become of the taint that has hub move work away: it is put there once, and then stays until the cluster is gone or wakes. */
+/** State of the taint that evicts workloads: once set, it stays until the cluster is gone or awake. */
 export type Draining = 'begin' | 'keep';
 
-/** The Cluster of a member, as it should be now. `more`: what belongs to the way in which it is reached. Pure. */
+/** The desired Cluster of a member. `more`: fields of the sync mode. Pure. */
 export function clusterObject(
   member: Member,
   live: KarmadaCluster | undefined,
@@ -94,8 +97,8 @@ export function clusterObject(
 }
 
 /**
- * The list has one owner, as Karmada declares it: those of Karmada and of people are repeated where they stand, ours put in or left out.
- * Pure.
+ * The taint list is atomic in Karmada's schema: taints of Karmada and of people are repeated in place, Coppice's are
+ * added or removed. Pure.
  */
 export function taints(live: readonly Taint[], closed: Member['closed'], draining: Draining): Taint[] {
   const isIn = (taint: Taint) => live.some((one) => isSame(one, taint));
@@ -112,14 +115,15 @@ export function taints(live: readonly Taint[], closed: Member['closed'], drainin
 
 const isSame = (a: Taint, b: Taint): boolean => a.key === b.key && a.effect === b.effect;
 
-/** A node counts for what its grade has at least, so this is the most of it that can be lost. */
+/** A node counts as the minimum of its grade, so one eighth is the most that can be lost. */
 const STEPS = 8;
 const MEBIBYTE = 2 ** 20;
 const MOST = '9223372036854775807';
 
 /**
- * Grades by which Karmada counts free nodes: eighths of each size. With its own ones a node of less than 4 GiB counts as nothing, and no
- * work is ever divided onto it. Where sizes differ in shape they count for less, never for more. Pure.
+ * Grades by which Karmada counts free nodes: eighths of each size. With Karmada's default grades a node below 4 GiB
+ * counts as zero, and no workload is divided onto it. Sizes of different shape may count for less, never for more.
+ * Pure.
  */
 export function resourceModels(sizes: readonly Amounts[]): object[] {
   const bounds = gradesOf(sizes);
@@ -135,7 +139,7 @@ export function resourceModels(sizes: readonly Amounts[]): object[] {
   });
 }
 
-/** What a node of each grade has at least: millicores and bytes. */
+/** Minimum of each grade, in millicores and bytes. */
 function gradesOf(sizes: readonly Amounts[]): { cpu: number; memory: number }[] {
   const eighths = (amount: number) => Array.from({ length: STEPS }, (_, step) => (amount * (step + 1)) / STEPS);
   const cpus = sizes.flatMap(({ cpu = '0' }) => eighths(readCpu(cpu)).map(Math.floor)).sort((a, b) => a - b);
@@ -154,11 +158,11 @@ function gradesOf(sizes: readonly Amounts[]): { cpu: number; memory: number }[] 
 }
 
 /**
- * What Karmada takes a node for on which so much is free: the least that its grade has. Newer ones than 1.17 count nothing that grades do
- * not name, such as GPUs; of one that renews tokens it is known that it is so new. Pure.
+ * Karmada's count of a node with these free amounts: its grade's minimum. Versions after 1.17 ignore resources missing
+ * from the grades, such as GPUs; a Karmada that renews tokens is known to be that recent. Pure.
  */
 export function countedBy(sizes: readonly Amounts[], { karmada }: HubSpec): (free: Amounts) => Amounts {
-  // Karmada has grades of its own then, which are not known here.
+  // // Karmada's default grades apply then, which are unknown here.
   if (sizes.length === 0) return (free) => free;
   const grades = gradesOf(sizes);
   return (free) => {
@@ -171,10 +175,10 @@ export function countedBy(sizes: readonly Amounts[], { karmada }: HubSpec): (fre
 
 const readyOf = (live: KarmadaCluster | undefined) => live?.status?.conditions?.find(({ type }) => type === 'Ready');
 
-/** Whether whoever works for Karmada in the cluster was heard of lately. Pure. */
+/** Whether the cluster reported to Karmada recently. Pure. */
 export const isReady = (live: KarmadaCluster | undefined): boolean => readyOf(live)?.status === 'True';
 
-/** Why Karmada does not count on the cluster yet, a sentence; undefined: it does. Pure. */
+/** Why Karmada does not use the cluster yet, a sentence; undefined: it does. Pure. */
 export function whyNotReady(name: string, live: KarmadaCluster | undefined): string | undefined {
   const ready = readyOf(live);
   if (!ready) return `Karmada has not looked at Cluster ${name} yet`;
@@ -183,11 +187,14 @@ export function whyNotReady(name: string, live: KarmadaCluster | undefined): str
   return undefined;
 }
 
-/** Whether Karmada has seen a node that offers anything. Pure. */
+/** Whether Karmada has seen a node with allocatable resources. Pure. */
 export const countsNodes = (live: KarmadaCluster | undefined): boolean =>
   readCpu(amountOf(live?.status?.resourceSummary?.allocatable, 'cpu')) > 0;
 
-/** The agent of a member writes these: a text that is no quantity counts as nothing, or one member would end the look at all. */
+/**
+ * A member's agent writes these amounts: an invalid quantity counts as zero, so that one member cannot fail the whole
+ * observation.
+ */
 function amountOf(list: ResourceList | undefined, name: string): string {
   const written = list?.[name] ?? '0';
   try {
@@ -200,38 +207,38 @@ function amountOf(list: ResourceList | undefined, name: string): string {
 }
 
 /**
- * The label value that says what the hub counts with; undefined: nothing, or not by the present grades yet. A scheduler that was sent
- * before would count new grades by old numbers, find no room, and not come again. Pure.
+ * Label value with the hub's counted capacity; undefined: none, or not by the present grades yet. A scheduler triggered
+ * too early would count new grades with old numbers, find no capacity, and not retry. Pure.
  */
 export function offeredBy({ nodeSizes }: Member, live: KarmadaCluster | undefined): string | undefined {
   const { allocatable, allocatableModelings: counted = [] } = live?.status?.resourceSummary ?? {};
   const [cpu, memory] = [amountOf(allocatable, 'cpu'), amountOf(allocatable, 'memory')];
   if (!countsNodes(live)) return undefined;
-  // A Karmada that counts no grades reports none.
+  // // A Karmada without grades reports none.
   const isOld = counted.length > 0 && nodeSizes.length > 0 && counted.length !== resourceModels(nodeSizes).length;
   if (isOld) return undefined;
-  // Sums that were shown by old grades already are told again when they are counted by new ones.
+  // // Sums already reported by old grades are reported again once counted by new ones.
   const grades = counted.length > 0 ? `.grades-${counted.length}` : '';
-  // Work of a kind that the cluster has only now is to be looked at again, too.
+  // // Workloads of a kind that the cluster serves only now must be retried too.
   const custom = apisOf(live).filter((one) => !isOfKubernetes(one));
   const apis = custom.length > 0 ? `.apis-${shortHash(custom.sort().join())}` : '';
   return `cpu-${formatCpu(readCpu(cpu))}.memory-${formatBytes(readBytes(memory))}${grades}${apis}`;
 }
 
-/** Its groups have no domain, or one of its own. */
+/** API groups of Kubernetes: without a domain, or under k8s.io. */
 const OF_KUBERNETES = /^(v1 |[^./]+\/|[^/]+\.k8s\.io\/)/;
-/** Whether each Kubernetes serves this API version and kind by itself, `apps/v1 Deployment`. */
+/** Whether Kubernetes itself serves this API version and kind, for example `apps/v1 Deployment`. */
 export const isOfKubernetes = (api: string): boolean => OF_KUBERNETES.test(api);
 
-/** API versions and kinds that a cluster serves, as Karmada has seen. */
+/** API versions and kinds that a cluster serves, as Karmada reports. */
 export const apisOf = (live: KarmadaCluster | undefined): string[] =>
   (live?.status?.apiEnablements ?? []).flatMap(({ groupVersion, resources = [] }) =>
     resources.map(({ kind }) => `${groupVersion} ${kind}`),
   );
 
 /**
- * Whether what is about to be written of the Cluster lets more work in than before: it is opened, or more of it is counted. What is written
- * does not differ the next time, so this holds once for each growth. Pure.
+ * Whether the next write of the Cluster admits more workloads than before: it opens, or more capacity is counted. After
+ * the write nothing differs, so this holds once per growth. Pure.
  */
 export function takesMore(member: Member, live: KarmadaCluster): boolean {
   if (member.closed) return false;
@@ -252,12 +259,12 @@ function partsOf(told: string | undefined): { cpu: number; memory: number } {
   try {
     return { cpu: readCpu(part('cpu') ?? '0'), memory: readBytes(part('memory') ?? '0') };
   } catch {
-    // Somebody has written it by hand.
+    // // The label was edited by hand.
     return { cpu: 0, memory: 0 };
   }
 }
 
-/** What Karmada believes that is free: what nodes offer, less what is asked for. Pure. */
+/** Free capacity as Karmada believes: allocatable minus requested. Pure. */
 export function freeOn(live: KarmadaCluster | undefined): Amounts | undefined {
   const { allocatable, allocated, allocating } = live?.status?.resourceSummary ?? {};
   if (!allocatable) return undefined;

@@ -37,7 +37,7 @@ import {
 } from './seen.ts';
 import type { SyncMode } from './sync-mode.ts';
 
-/** A Cluster that somebody else made for the same cluster, with the Secrets that it refers to where ours would be. */
+/** A foreign Cluster for the same cluster, with the Secrets it refers to where Coppice's would be. */
 async function foreignEntryIn(hub: Reader, { id }: Member, { karmada }: HubSpec): Promise<ForeignEntry | undefined> {
   const clusters = (await hub.list(CLUSTERS)) as KarmadaCluster[];
   const found = clusters.find((one) => one.spec?.id === id && isForeign(one));
@@ -60,7 +60,7 @@ async function foreignEntryIn(hub: Reader, { id }: Member, { karmada }: HubSpec)
   };
 }
 
-/** Two agents would both apply, and so would an agent and Karmada's own controllers. */
+/** Two agents would both apply, and so would an agent and Karmada's push controllers. */
 function whyNotOurs(name: string, found: string | undefined, wanted: 'Push' | 'Pull'): string | undefined {
   if (found !== 'Push') return `Cluster ${name} of the hub has an agent of somebody else's (syncMode ${found})`;
   return wanted === 'Pull' ? `Cluster ${name} of the hub is of syncMode Push, and the Hub of Pull` : undefined;
@@ -70,10 +70,10 @@ const NO_EVICTION = 'the Hub does not say that its Karmada moves work away: karm
 
 const modeOf = ({ karmada }: HubSpec): SyncMode => (karmada?.syncMode === 'Pull' ? pull : push);
 
-/** Karmada: a Cluster, and somebody who carries its Works into the member. */
+/** Karmada: a Cluster, and either an agent or push controllers that apply its Works in the member. */
 export const karmadaHub: HubType<Seen> = {
   type: 'Karmada',
-  // The namespace of a cluster's Works, `karmada-es-<name>`, has to fit into a label.
+  // // The namespace of a cluster's Works, `karmada-es-<name>`, must be a valid label.
   nameLimit: 48,
   watches: [CLUSTERS],
   writes: [

@@ -4,7 +4,7 @@ import type { CustomKind, Reader } from '../contract.ts';
 import { accepting, type Bindings, customKindOf } from './bindings.ts';
 import { apisOf, CLUSTERS, type KarmadaCluster } from './cluster.ts';
 
-/** Of a group so many definitions are read. */
+/** CustomResourceDefinitions read per group. */
 const MOST_DEFINITIONS = 20;
 
 interface Definition extends KubeObject {
@@ -12,9 +12,9 @@ interface Definition extends KubeObject {
 }
 
 /**
- * Where the custom kinds of these bindings are served: on which members, as Karmada says, and whether Karmada propagates their
- * CustomResourceDefinitions. Nothing is read where all kinds are Kubernetes' own.
- * @param all every binding of the hub: CustomResourceDefinitions have theirs among them
+ * Where the custom kinds of these bindings are served: on which members, by Karmada's status, and whether Karmada
+ * propagates their CustomResourceDefinitions. Nothing is read where all kinds are Kubernetes' own.
+ * @param all every binding of the hub, which include those of CustomResourceDefinitions
  */
 export async function customKindsOf(
   hub: Reader,
@@ -33,13 +33,13 @@ export async function customKindsOf(
   return new Map(await Promise.all(found));
 }
 
-/** Where Karmada propagates the definition of a kind to. */
+/** Placements by which Karmada propagates a kind's definition. */
 async function placementsOf(hub: Reader, kind: string, all: Bindings) {
   const [, group, version, name = ''] = /^(.+)\/(\S+) (\S+)$/.exec(kind) ?? [];
   const ofGroup = all.filter(
     ({ binding: { spec } }) => spec?.resource?.kind === CRDS.kind && spec.resource.name?.endsWith(`.${group}`),
   );
-  // Its name is the plural, which most often begins with the kind.
+  // // The definition is named by the plural, which usually begins with the kind.
   const isLikely = ({ binding: { spec } }: Bindings[number]) => spec?.resource?.name?.startsWith(name.toLowerCase());
   const likeliest = ofGroup.sort((a, b) => Number(isLikely(b) ?? false) - Number(isLikely(a) ?? false));
   const bringing = await Promise.all(
@@ -52,7 +52,7 @@ async function placementsOf(hub: Reader, kind: string, all: Bindings) {
   return bringing.flat();
 }
 
-/** undefined also where the hub does not let it be read: then it is not known to bring the kind. */
+/** undefined also where the hub denies the read: then it does not count as propagated. */
 async function definition(hub: Reader, name: string): Promise<Definition | undefined> {
   try {
     return (await hub.get(CRDS, name)) as Definition | undefined;

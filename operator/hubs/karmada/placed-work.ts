@@ -12,16 +12,16 @@ import {
 import { LEAVES } from './cluster.ts';
 
 /**
- * Work with replicas on a cluster, and what keeps Karmada from moving it to where there is room: it evicts what is copied or divided by
- * fixed weights, too, and then places it nowhere, or without looking at what is free. Pure.
- * @param kinds custom ones
+ * Workloads with replicas on a cluster, and why Karmada would not move each to a cluster with room: it also evicts
+ * duplicated and statically weighted ones, and then places them nowhere, or without considering free capacity. Pure.
+ * @param kinds custom kinds
  */
 export function movableOn(
   bindings: Bindings,
   cluster: string,
   kinds: ReadonlyMap<string, CustomKind> = new Map(),
 ): PlacedWork[] {
-  // Shared by those that say the same: whoever packs them sees that they are alike.
+  // // One function object per equal placement, so that bin packing recognizes equal demands.
   const known = new Map<string, NonNullable<Demand['accepts']>>();
   const acceptedBy = (placement: Placement = {}) => {
     const key = JSON.stringify(placement);
@@ -53,14 +53,14 @@ export function movableOn(
   });
 }
 
-/** Work with replicas, and the clusters on which Karmada has decided to run them. Pure. */
+/** Workloads with replicas, and the clusters that Karmada chose for them. Pure. */
 export const placedIn = (bindings: Bindings): PlacedSource[] =>
   bindings.flatMap(({ resource, binding }): PlacedSource[] => {
     const { clusters = [], replicas = 0, components = [], placement, resource: of = {} } = binding.spec ?? {};
     const members = clusters.filter((one) => (one.replicas ?? replicas) > 0 || components.length > 0);
     if (members.length === 0) return [];
     const { namespace = binding.metadata.namespace ?? '', name = '' } = of;
-    // Fixed weights give each cluster a share, as copies do.
+    // // Fixed weights give each cluster a share, like duplicates.
     const isDivided = looksAtRoom(placement);
     return [
       {

@@ -21,9 +21,10 @@ type Work = KubeObject & {
 };
 
 /**
- * Works on their way out of which nothing is in the member any more, and of which nobody lets go: the agent's right to them went with their
- * namespace before they did, so it took away what they made and could not say so. Karmada waits for them for ever, and the Cluster with it.
- * What still has something in the member, or may have, is not among them: it would stay there for good.
+ * Works being deleted whose objects are gone from the member but whose finalizer nobody removes: the agent lost its
+ * rights with its namespace after it deleted the objects and before it could report. Karmada, and the Cluster, would
+ * wait for them for ever. Works with objects that exist or may exist in the member are left out: those objects would
+ * remain for good.
  */
 async function forsaken(hub: Reader, member: Reader, namespace: string): Promise<Touch[]> {
   const works = (await hub.list(WORKS, { namespace })) as Work[];
@@ -31,7 +32,7 @@ async function forsaken(hub: Reader, member: Reader, namespace: string): Promise
     works.map(async (work) => {
       const { name, uid = '', deletionTimestamp, finalizers = [] } = work.metadata;
       if (!deletionTimestamp || !finalizers.includes(EXECUTION) || !(await isEmpty(member, work))) return [];
-      // To what is being deleted nobody adds one in between.
+      // // No finalizer can be added to an object that is being deleted.
       const metadata = { finalizers: finalizers.filter((one) => one !== EXECUTION) };
       return [{ on: 'hub' as const, resource: WORKS, namespace, name, uid, patch: { metadata } }];
     }),
@@ -39,7 +40,7 @@ async function forsaken(hub: Reader, member: Reader, namespace: string): Promise
   return found.flat();
 }
 
-/** Whether nothing of what it says is in the member. Karmada tells by which name the API server has each kind. */
+/** Whether none of a Work's objects exist in the member. Karmada's status names the resource of each kind. */
 async function isEmpty(member: Reader, { spec, status }: Work): Promise<boolean> {
   const made = (status?.manifestStatuses ?? []).map(({ identifier }) => identifier);
   if (spec?.preserveResourcesOnDeletion || made.length !== (spec?.workload?.manifests ?? []).length) return false;
@@ -50,18 +51,19 @@ async function isEmpty(member: Reader, { spec, status }: Work): Promise<boolean>
   return true;
 }
 
-/** Whom the agent of a member is in the hub. */
+/** Identity of a member's agent in the hub. */
 const AGENT = 'agent';
 const RBAC = 'rbac.authorization.k8s.io';
 type Rules = Identity['rules'];
 
-/** An agent in the member takes its Works from Karmada. Nobody of the hub gets a way into the member. */
+/** An agent in the member pulls its Works from Karmada. The hub gets no access to the member. */
 export const pull: SyncMode = {
   dials: 'MemberToHub',
   usesWorksNamespace: true,
 
-  // What `karmadactl register` gives, less what only that needs: the agent makes and deletes no Cluster, reports no Secrets and asks for no
-  // certificates. Whose is what is narrowed by name or namespace wherever Karmada's agent allows it.
+  // // The rights that `karmadactl register` grants, without those of that command: the agent creates and deletes no
+  // Cluster, reports no Secrets and requests no certificates. Rights are restricted by name or namespace wherever
+  // Karmada's agent permits it.
   identities: (member) => [
     {
       name: AGENT,
@@ -106,13 +108,13 @@ export const pull: SyncMode = {
 
   async losesWorks(hub, inside, member) {
     const namespace = worksNamespaceName(member.name);
-    // As long as it has its right the agent lets go of them itself.
+    // // While the agent has its rights it removes the finalizers itself.
     const right = await hub.get(ROLEBINDINGS, accountOf(member).name, namespace);
     return right ? [] : forsaken(hub, inside, namespace);
   },
 
   registered(member, spec, { cluster, hasWorksNamespace }) {
-    // An agent that finds no Cluster, or somebody else's, must not be there.
+    // // An agent without its Cluster, or with a foreign one, must not run.
     if (!isOurs(member, cluster)) return { apply: [] };
     if (cluster?.metadata.deletionTimestamp)
       return {
@@ -135,8 +137,9 @@ export const pull: SyncMode = {
   removals(member, { cluster, works }) {
     const place: Place = { on: 'hub', resource: CLUSTERS, name: member.name };
     return [
-      // The agent's right to the Works ends with their namespace, which goes with the Cluster: they have to go before, while somebody takes
-      // them away in the member. Of a cluster that it holds for dead Karmada drops them itself.
+      // // The agent's rights to the Works end with their namespace, which is deleted with the Cluster: the Works must
+      // go before, while the agent can delete their objects in the member. For a cluster that Karmada considers dead,
+      // it removes them itself.
       { places: isReady(cluster) ? works : [] },
       { places: [place], force: [...works, worksNamespace(member)] },
     ];
@@ -145,7 +148,7 @@ export const pull: SyncMode = {
 
 const accountOf = ({ name }: Member) => ({ namespace: KUBE_SYSTEM, name: `coppice-agent-${name}` });
 
-/** Rights of the agent in one namespace of the hub. */
+/** The agent's rights in one namespace of the hub. */
 function roleIn(namespace: string, member: Member, rules: Rules): Wanted[] {
   const account = accountOf(member);
   const metadata = { name: account.name, namespace };

@@ -5,11 +5,11 @@ import { CLUSTER_NAMESPACE, CLUSTERS, type KarmadaCluster } from './cluster.ts';
 import { isOurs, worksNamespace } from './seen.ts';
 import { clusterNamespace, DAY, type SyncMode } from './sync-mode.ts';
 
-/** Whom Karmada's controllers are in the member, and whom it is when it passes on what people ask. */
+/** Identities in the member of Karmada's controllers, and of its proxy when it forwards requests of people. */
 const CONTROLLER = 'controller';
 const IMPERSONATOR = 'impersonator';
 
-/** Karmada's controllers reach into the member, with two Secrets. */
+/** Karmada's controllers access the member, with two Secrets. */
 export const push: SyncMode = {
   dials: 'HubToMember',
   usesWorksNamespace: false,
@@ -18,7 +18,7 @@ export const push: SyncMode = {
     const account = (suffix = '') => ({ namespace: 'kube-system', name: `${accountName(member)}${suffix}` });
     const life: Identity['life'] = spec.karmada?.renewsTokens ? DAY : 'forever';
     return [
-      // It applies whatever people propagate, of any kind.
+      // // Karmada applies propagated objects of any kind.
       { name: CONTROLLER, on: 'member', account: account(), rules: MANAGE_RULES, life },
       {
         name: IMPERSONATOR,
@@ -52,7 +52,7 @@ export const push: SyncMode = {
   removals(member, { works }) {
     const cluster: Place = { on: 'hub', resource: CLUSTERS, name: member.name };
     return [
-      // Karmada takes away the Works first, and then its finalizer; of a Cluster that is gone it takes away no Works any more.
+      // // Karmada deletes the Works first, then removes its finalizer; after the Cluster is gone it deletes no Works.
       { places: [cluster], force: [...works, worksNamespace(member)] },
       { places: [secretPlace(member.name), secretPlace(impersonatorSecret(member))] },
     ];
@@ -65,7 +65,7 @@ const secretPlace = (name: string): SecretPlace => secretAt(CLUSTER_NAMESPACE, n
 function secrets(member: Member, cluster: KarmadaCluster | undefined): Wanted[] {
   const { name, endpoint, credentials } = member;
   const { uid } = cluster?.metadata ?? {};
-  // Karmada expects it: who deletes the Cluster by hand leaves no way into the member behind.
+  // // Karmada expects the owner: a Cluster deleted by hand then leaves no access to the member behind.
   const ownerReferences =
     uid && isOurs(member, cluster)
       ? [

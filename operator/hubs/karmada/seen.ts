@@ -28,24 +28,24 @@ const PRIORITYCLASSES: Resource = {
 };
 export const WORKS: Resource = { ...RESOURCEBINDINGS, version: 'v1alpha1', plural: 'works', kind: 'Work' };
 
-/** What one look at Karmada brings. */
+/** Result of one observation of Karmada. */
 export interface Seen {
   readonly cluster: KarmadaCluster | undefined;
-  /** Name of another Cluster of the hub that is the same cluster. */
+  /** Name of another Cluster of the hub for the same cluster. */
   readonly twin: string | undefined;
-  /** Whether the namespace for the Works of the cluster is there, where that is asked. */
+  /** Whether the namespace for the cluster's Works exists, where it is read. */
   readonly hasWorksNamespace: boolean;
   /** Read only when it leaves or is to sleep. */
   readonly placed: readonly Placed[];
-  /** What Karmada wants in the member; read only when it leaves. */
+  /** The member's Works; read only when it leaves. */
   readonly works: readonly Trace[];
-  /** Bindings without room that its scheduler does not look at again by itself; read only when there is more room than before. */
+  /** Unplaced bindings that the scheduler does not retry by itself; read only after capacity grew. */
   readonly overlooked: readonly Touch[];
-  /** Works that a Cluster which somebody deletes waits for in vain; read only of such a one. */
+  /** Works for which the deletion of a Cluster waits in vain; read only while it is being deleted. */
   readonly forsaken: readonly Touch[];
 }
 
-/** What the way in which a member is reached has read. */
+/** Result of the sync mode's own observation. */
 export interface Looked {
   /** Whether it needs to know that the namespace for Works is there. */
   readonly usesWorksNamespace: boolean;
@@ -56,7 +56,7 @@ export interface Looked {
   readonly losesWorks?: (hub: Reader, inside: Reader, member: Member) => Promise<readonly Touch[]>;
 }
 
-/** Reads what Karmada has of the member, and no more than is needed now. */
+/** Observes a member in Karmada, reading no more than is needed. */
 export async function look(
   hub: Reader,
   inside: Reader | undefined,
@@ -83,8 +83,7 @@ export async function look(
   };
 }
 
-/** Every binding of a hub, with its kind. */
-/** Values of PriorityClasses by name; none where the hub does not let them be read, as work then counts as 0, and not as an error. */
+/** Values of PriorityClasses by name; empty where the hub denies the read: workloads then count as priority 0. */
 export async function priorityClassesOf(hub: Reader): Promise<ReadonlyMap<string, number>> {
   try {
     const classes = (await hub.list(PRIORITYCLASSES)) as (KubeObject & { value?: number })[];
@@ -103,13 +102,16 @@ export async function bindingsOf(hub: Reader): Promise<Bindings> {
   );
 }
 
-/** Its namespace would be taken for a trace of ours, where somebody else has a Cluster of this name. */
+/**
+ * Whether the Cluster is Coppice's: the namespace of a foreign Cluster of this name would otherwise be deleted as a
+ * trace.
+ */
 export const isOurs = (member: Member, cluster: KarmadaCluster | undefined): boolean =>
   cluster?.metadata.labels?.[LABELS.membership] !== undefined && cluster.spec?.id === member.id;
 
 export const worksNamespaceName = (cluster: string): string => `karmada-es-${cluster}`;
 
-/** Where Karmada keeps the Works of a cluster. */
+/** Namespace of a cluster's Works. */
 export const worksNamespace = ({ name }: Member): Trace => ({
   on: 'hub',
   resource: NAMESPACES,

@@ -5,27 +5,27 @@ import type { HubType, Identity, Member, Removal, Wanted } from '../contract.ts'
 import { CLUSTER_NAMESPACE, type KarmadaCluster } from './cluster.ts';
 import type { Looked, Seen } from './seen.ts';
 
-/** Who carries Works from Karmada into a member, and how: what push and pull do not share. */
+/** How Works reach a member: the differences between push and pull. */
 export interface SyncMode extends Looked {
   readonly dials: ReturnType<HubType['dials']>;
   identities(member: Member, spec: HubSpec): readonly Identity[];
-  /** Fields of the Cluster's spec that say how the cluster is reached. */
+  /** Fields of the Cluster's spec for this mode. */
   reachedBy(member: Member): Record<string, unknown>;
-  /** Of step CredentialsReady. */
+  /** Objects of step CredentialsReady. */
   access(member: Member, cluster: KarmadaCluster | undefined): readonly Wanted[];
-  /** Of step Registered, beside the Cluster. */
+  /** Objects of step Registered, in addition to the Cluster. */
   registered(
     member: Member,
     spec: HubSpec,
     seen: Seen,
   ): { readonly apply: readonly Wanted[]; readonly waiting?: string | undefined };
-  /** What is to go, in order; what else was made goes after that. */
+  /** Stages of a leave, in order; all other objects are deleted after them. */
   removals(member: Member, seen: Seen): readonly Removal[];
 }
 
 export const DAY = 24 * 3600;
 
-/** Namespace of the hub for what belongs to clusters; Karmada's own, and kept. */
+/** The hub's namespace for Secrets of clusters; Karmada's own, never deleted. */
 export const clusterNamespace = (): Wanted => {
   const object: KubeObject = {
     apiVersion: 'v1',

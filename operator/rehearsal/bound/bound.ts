@@ -24,43 +24,52 @@ import { StayingWork } from './staying-work.ts';
 const HOUR_MS = 3_600_000;
 const GPU = 'nvidia.com/gpu';
 
-/** What no planner can do better than, and what it would cost to have the peak standing. Money of the policy's currency. */
+/**
+ * Lower bound of the cost of any planner, and the cost of permanent capacity for the peak. Money of the policy's
+ * currency.
+ */
 export interface Bound {
-  /** What the standing clusters have no place for, at the cheapest price of a unit, with the minimums that clouds bill. */
+  /** Cost of demand beyond the standing clusters at the lowest unit price, with the clouds' billing minimums. */
   readonly least: Micros;
-  /** What is paid besides where each unit stays for minimumLife. */
+  /** Additional cost when each unit stays for minimumLife. */
   readonly forcedByMinimumLife: Micros;
-  /** What policies must pay that let autoscalers take nodes away. */
+  /** Cost that policies with autoscalers cannot avoid. */
   readonly forced: Forced;
   /**
-   * What it costs where jobs stay where they began, and begin in the standing clusters where they have room. No bound: who knew how long jobs run
-   * could choose better. Absent: not all of the trace is jobs.
+   * Cost when jobs never move, and begin in standing clusters where they fit. No bound: with known job durations a
+   * planner could do better. Absent: the trace contains more than jobs.
    */
   readonly staying?: Micros;
   /**
-   * What control planes cost who serves all of it at once: a cluster as long as there is work beyond what stands, as few as take it, each for
-   * minimumLife, at the lowest fee of any candidate.
+   * Cost of control planes when all demand is served at once: the fewest clusters that suffice while demand exceeds the
+   * standing ones, each for minimumLife, at the lowest fee of any candidate.
    */
   readonly controlPlanes: Micros;
-  /** The peak of it as machines that stand all the time: how many, and their cost. */
+  /** Machines needed for the peak if they ran permanently, and their cost. */
   readonly peakNodes: number;
   readonly standing: Micros;
-  /** Each pod has its place on these machines, and keeps it. Else they are no fewer than can be had: as if all could be cut to fit. */
+  /**
+   * The machines come from a plan in which each pod keeps its place. Otherwise their number is a lower bound, as if
+   * demand were divisible.
+   */
   readonly isStandingPlan: boolean;
-  /** The least for what ran somewhere, at the times at which it ran, without minimums that clouds bill: who ran that has paid no less. */
+  /**
+   * Lower bound for the workloads that ran, at the times they ran, without billing minimums: every planner that ran
+   * them paid at least this.
+   */
   readonly leastFor: (ran: readonly Asked[]) => Micros;
-  /** Of what the cheapest unit is. */
+  /** Where the lowest unit price comes from. */
   readonly cheapest: { readonly candidate: string; readonly pool: string };
 }
 
-/** What is the least for who serves all of it at once: each with what is before it. */
+/** Lower bounds when all demand is served at once; each includes those before it. */
 interface Forced {
-  /** As clusters, and not units, live for minimumLife, with as few nodes as they may have. */
+  /** Whole clusters, not units, live for minimumLife with their minimum of nodes. */
   readonly byMinimumLife: Micros;
-  /** As nobody sells a part of a machine. */
+  /** Machines are sold whole. */
   readonly byWholeMachines: Micros;
   readonly byControlPlanes: Micros;
-  /** As clusters stay for idleFor when nobody needs them any more, and so do machines, or for scaleInAfter where that is shorter. */
+  /** Clusters stay for idleFor after their last workload; machines too, or for scaleInAfter where that is shorter. */
   readonly byIdleFor: Micros;
 }
 
@@ -70,11 +79,13 @@ interface Sold {
   readonly pool: OfferedPool;
   readonly hourly: number;
   readonly leastMs: number;
-  /** How long a machine stays that nobody needs any more, while its cluster does. */
+  /** Time that an unused machine stays in a used cluster. */
   readonly lingersMs: number;
 }
 
-/** Beside what a policy does: what its demand would cost at least, by the trace alone. undefined: nothing on offer has a price. */
+/**
+ * Lower bound of the cost of a trace's demand, for comparison with a policy's result. undefined: no offer has a price.
+ */
 export async function boundOf(
   scenario: Scenario,
   policy: BurstPolicy,
@@ -133,7 +144,7 @@ export async function boundOf(
   };
 }
 
-/** As many as take that, of which each takes so much. */
+/** The smallest whole number of consumers, each of which takes this many units. */
 const inWhole = (levels: readonly Level[], each: number): Level[] =>
   levels.map(({ at, units }) => ({ at, units: Math.ceil(units / each - 1e-9) }));
 
@@ -159,17 +170,17 @@ function soldOf(scenario: Scenario, policy: BurstPolicy): Sold[] {
 
 interface Units {
   readonly levels: readonly Level[];
-  /** As few machines as take that, of the largest that are for sale. */
+  /** The fewest machines that suffice, of the largest size offered. */
   readonly machines: readonly Level[];
-  /** As few clusters as take that. */
+  /** The fewest clusters that suffice. */
   readonly clusters: readonly Level[];
-  /** Millionths an hour of one unit. */
+  /** Micros per hour of one unit. */
   readonly hourly: number;
   readonly cheapest: Sold;
   readonly nodes: number;
 }
 
-/** All asks for the same: a unit is a replica, and how many a node takes is known exactly. */
+/** Units when all pods are equal: a unit is a replica, and the number per node is exact. */
 function byReplicas(
   scenario: Scenario,
   size: WorkSize,
@@ -191,7 +202,10 @@ function byReplicas(
   return { levels, machines, clusters, hourly: priced.each, cheapest: priced.one, nodes };
 }
 
-/** Sizes are mixed: a unit is a CPU, or as much memory, or GPUs, as costs the same; the dearest counts, as if all could be cut to fit. */
+/**
+ * Units when pod sizes differ: a unit is a CPU, or memory or GPUs of the same price; the most expensive resource
+ * counts, as if pods were divisible.
+ */
 function byAmounts(scenario: Scenario, asked: readonly Asked[], sold: readonly Sold[]): Units | undefined {
   const usable = sold.filter(({ pool }) => pool.template.allocatable.cpu > 0 && pool.template.allocatable.memory > 0);
   const cheapest = [...usable].sort((a, b) => priceOf('cpu', a) - priceOf('cpu', b))[0];
@@ -203,7 +217,7 @@ function byAmounts(scenario: Scenario, asked: readonly Asked[], sold: readonly S
     ...amountsBy((of) => Math.max(0, one[of] - there[of])),
   }));
   const levels = beyondThere.map((one) => ({ at: one.at, units: dearest(one, prices) / (1000 * prices.cpu) }));
-  /** How many take all of it, of which each takes so much. */
+  /** Number of consumers with these amounts that suffice for all resources. */
   const counted = (each: Amounts) =>
     beyondThere.map((one) => ({
       at: one.at,
@@ -223,7 +237,7 @@ const amountsBy = (amount: (of: keyof Amounts) => number): Amounts => ({
   gpu: amount('gpu'),
 });
 
-/** What a node of a pool has. */
+/** Allocatable amounts of a pool's node. */
 const offered = ({ template: { allocatable } }: OfferedPool): Amounts => ({
   cpu: allocatable.cpu,
   memory: allocatable.memory,
@@ -232,30 +246,39 @@ const offered = ({ template: { allocatable } }: OfferedPool): Amounts => ({
 
 const priceOf = (of: keyof Amounts, { hourly, pool }: Sold): number => hourly / offered(pool)[of];
 
-/** The cheapest of each by itself: millionths an hour of a millicore, a byte, a GPU. Of what nobody sells: nothing. */
+/**
+ * Lowest price of each resource alone: micros per hour of a millicore, a byte, a GPU. Zero for resources that no offer
+ * has.
+ */
 const unitPrices = (sold: readonly Sold[]): Amounts =>
   amountsBy((of) => {
     const least = Math.min(...sold.map((one) => priceOf(of, one)));
     return Number.isFinite(least) ? least : 0;
   });
 
-/** What that costs at least, as a machine has some of each: millionths an hour. */
+/**
+ * Lower bound of the price of these amounts in micros per hour: each machine has some of every resource, so the most
+ * expensive one counts.
+ */
 const dearest = (amounts: Amounts, prices: Amounts): number =>
   Math.max(...RESOURCES.map((of) => amounts[of] * prices[of]));
 
-/** What the standing clusters offer, as if it could be cut to fit. */
+/** Total allocatable of the standing clusters, as if it were divisible. */
 function standingAmounts(scenario: Scenario): Amounts {
   const pools = standingPools(scenario);
   return amountsBy((of) => pools.reduce((total, { pool, count }) => total + count * offered(pool)[of], 0));
 }
 
-/** Of the cluster that may have most of it, of any candidate. */
+/** Largest amount that any candidate's cluster may reach. */
 function mostOf(sold: readonly Sold[], of: (pool: OfferedPool) => number): number {
   const offers = new Set(sold.map(({ offer }) => offer));
   return Math.max(...[...offers].map(({ pools }) => pools.reduce((sum, pool) => sum + of(pool), 0)));
 }
 
-/** What machines of the smallest cluster cost in an hour: its minimum, or one, as a hub places nothing where there is none. */
+/**
+ * Hourly cost of the smallest cluster's machines: its minimum, or one machine, as a hub places nothing on an empty
+ * cluster.
+ */
 function leastMachines(sold: readonly Sold[]): number {
   const offers = new Set(sold.map(({ offer }) => offer));
   const costs = [...offers].map(({ pools }) => {
@@ -266,7 +289,7 @@ function leastMachines(sold: readonly Sold[]): number {
   return Math.min(...costs);
 }
 
-/** What the cheapest control plane costs in an hour, in millionths. */
+/** Lowest hourly fee of a control plane, in micros. */
 function lowestFee(sold: readonly Sold[]): number {
   const fees = sold.flatMap(({ offer }) => {
     const least = new Map(offer.pools.map(({ name, minimum }) => [name, minimum]));
@@ -282,7 +305,7 @@ const peakOf = (levels: readonly Level[]): number => levels.reduce((most, { unit
 
 const fitsOn = (pod: FitPod, { template }: OfferedPool): number => roomFor(pod, template, []);
 
-/** Nodes that stand, whatever a policy does; of pools that grow by themselves, all that they may have. */
+/** Nodes that exist independently of a policy; autoscaled pools count with their maximum. */
 function standingPools({ clusters, profiles }: Scenario): { pool: OfferedPool; count: number }[] {
   return [...clusters.values()].flatMap((cluster: WorkerCluster) => {
     const profile = profiles.get(profileNameOf(cluster));
@@ -294,7 +317,7 @@ function standingPools({ clusters, profiles }: Scenario): { pool: OfferedPool; c
   });
 }
 
-/** Clusters as large as they may be, and one for the rest, for all the time. */
+/** Cost of permanent clusters: as many as possible at full size, and one for the rest. */
 function standingCost(nodes: ReadonlyMap<Sold, number>, ms: number): Micros {
   let hourly = 0n;
   for (const [offer, its] of Map.groupBy(nodes, ([{ offer }]) => offer)) {

@@ -2,23 +2,23 @@ import { parseBytes, parseCount, parseCpu } from '../../api/quantity.ts';
 import { EventQueue } from '../event-queue.ts';
 import type { TraceLine, Work, WorkSize } from '../trace/trace-line.ts';
 
-/** What a hub's work asks for from a moment on, if all of it runs at once. */
+/** Total requests of a hub's workloads from a time on, if all of them run at once. */
 export interface Asked extends Amounts {
   readonly at: number;
   readonly count: number;
 }
 
-/** The demand of a trace, whatever is made for it. */
+/** The demand of a trace, independent of any policy. */
 export class DemandCurve {
   readonly asked: Asked[] = [];
-  /** Sizes of all that was asked for. */
+  /** Sizes of all requested workloads. */
   readonly sizes = new Map<string, WorkSize>();
   readonly #ends = new EventQueue();
   readonly #replicas = new Map<string, { count: number; size: WorkSize }>();
   #now = { count: 0, cpu: 0, memory: 0, gpu: 0 };
 
   add({ at, cluster, work }: TraceLine): void {
-    // What belongs to one cluster is no work of the hub's.
+    // // Workloads of a single cluster are not the hub's.
     if (!work || cluster !== '') return;
     this.#endUntil(at);
     const size = work.size ?? this.#replicas.get(work.name)?.size ?? [...this.sizes.values()].at(-1)!;
@@ -27,7 +27,7 @@ export class DemandCurve {
     this.#note(at);
   }
 
-  /** @returns the whole demand until then */
+  /** @returns the demand until `end` */
   until(end: number): readonly Asked[] {
     this.#endUntil(end);
     return this.asked;
@@ -77,7 +77,7 @@ export interface Amounts {
 
 const known = new WeakMap<WorkSize, Amounts>();
 
-/** What one of this size asks for. */
+/** Amounts of one replica of this size. */
 export function amountsOf(size: WorkSize): Amounts {
   const amounts = known.get(size) ?? {
     cpu: parseCpu(size.cpu),

@@ -1,12 +1,12 @@
-/** How much is needed from a moment on. */
+/** Units needed from a time on. */
 export interface Level {
   readonly at: number;
   readonly units: number;
 }
 
 /**
- * What is there where each unit that comes stays at least so long, and who needs one again before it is gone keeps it. The least that can be: where
- * fewer are needed, those go first that have stayed so long.
+ * Units that exist when each added unit stays at least this long, and a unit needed again before its removal is reused.
+ * Minimal: when fewer are needed, the units whose time is over go first.
  * @param levels whole units
  */
 export function stretched(levels: readonly Level[], leastMs: number): Level[] {
@@ -14,12 +14,12 @@ export function stretched(levels: readonly Level[], leastMs: number): Level[] {
   const note = (at: number, units: number) => {
     if (found.at(-1)?.units !== units) found.push({ at, units });
   };
-  /** When units may go, in the order in which they came; those before `first` may. */
+  /** Earliest removal of each unit, in order of addition; units before `first` may be removed. */
   const until: number[] = [];
   let first = 0;
   let needed = 0;
   const there = () => Math.max(needed, until.length - first);
-  /** One that may go in the moment in which it is needed again was not gone yet. */
+  /** A unit that may be removed at the moment it is needed again still exists. */
   const passUntil = (at: number) => {
     while (first < until.length && until[first]! < at) {
       const now = until[first]!;
@@ -37,18 +37,18 @@ export function stretched(levels: readonly Level[], leastMs: number): Level[] {
   return found;
 }
 
-/** What is paid for, in units times milliseconds, where each unit that comes stays at least so long. */
+/** Billed units times milliseconds when each added unit stays at least this long. */
 export const paidFor = (levels: readonly Level[], end: number, leastMs: number): number =>
   areaOf(stretched(levels, leastMs), end);
 
-/** So much for each unit. */
+/** Levels multiplied by a factor. */
 export const scaled = (levels: readonly Level[], each: number): Level[] =>
   levels.map(({ at, units }) => ({ at, units: units * each }));
 
-/** At each moment the most of them. */
+/** Maximum of the curves at each moment. */
 export const highest = (...curves: (readonly Level[])[]): Level[] => combined(curves, (units) => Math.max(...units));
 
-/** At each moment how much more there is of the first than of the second. */
+/** Excess of the first curve over the second at each moment. */
 export const beyond = (curve: readonly Level[], other: readonly Level[]): Level[] =>
   combined([curve, other], ([units = 0, less = 0]) => units - less);
 
@@ -64,13 +64,13 @@ function combined(curves: readonly (readonly Level[])[], by: (units: number[]) =
   });
 }
 
-/** What is there if each unit stays so long after it was needed: at each moment the most of the time before. */
+/** Units that exist when each stays this long after it was needed: the maximum of the preceding window. */
 export function lingering(levels: readonly Level[], ms: number): Level[] {
   const found: Level[] = [];
   const note = (at: number, units: number) => {
     if (found.at(-1)?.units !== units) found.push({ at, units });
   };
-  /** Those that may be the most, the largest first; each with when it is forgotten. */
+  /** Candidates for the window's maximum, the largest first, each with the time it leaves the window. */
   const kept: { readonly units: number; until: number }[] = [];
   const forgetUntil = (at: number) => {
     while (kept.length > 0 && kept[0]!.until <= at) {

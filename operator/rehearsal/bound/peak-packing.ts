@@ -11,17 +11,18 @@ import { podOf } from '../work-model.ts';
 
 interface Group {
   readonly pod: FitPod;
-  /** How many are on which node, in the order in which they came there. */
+  /** Pods per node, in order of placement. */
   readonly on: Map<string, number>;
 }
 
 /**
- * Nodes that have all work of a trace run at once, each pod on one of them, and never moved: first on what stands, then on the node where there is
- * room, else on a new one of the pool that costs least for each such pod. A plan that can be had, and not the best one.
+ * Places all concurrent workloads of a trace on nodes, each pod on one node, never moved: first on standing nodes, then
+ * on bought ones with room, else on a new node of the pool with the lowest price per such pod. A feasible plan, not an
+ * optimal one.
  */
 export class PeakPacking<T extends { readonly pool: OfferedPool; readonly hourly: number }> {
   readonly #room = new ClusterState();
-  /** In the order in which they are filled. */
+  /** Nodes in order of filling. */
   readonly #names: string[] = [];
   readonly #sold: readonly T[];
   readonly #bought = new Map<T, number>();
@@ -38,7 +39,7 @@ export class PeakPacking<T extends { readonly pool: OfferedPool; readonly hourly
   add({ at, event, cluster, work }: TraceLine): void {
     if (event === 'time') return;
     this.#endUntil(at);
-    // What goes only to some clusters, or has one grow or shrink, may leave no room where this has it.
+    // // Workloads restricted to some clusters, or that resize one, may not find room in this plan.
     if (!work || cluster !== '' || work.clusterLabels || work.kind) this.#isPlan = false;
     if (!work) return;
     const size = work.size ?? this.#sizes.get(work.name);
@@ -48,7 +49,7 @@ export class PeakPacking<T extends { readonly pool: OfferedPool; readonly hourly
     else this.#scale(work, size);
   }
 
-  /** How many nodes of what is sold; undefined: some work is not sure of its place. */
+  /** Bought nodes per offer; undefined: some workload may not find room. */
   plan(): ReadonlyMap<T, number> | undefined {
     return this.#isPlan ? this.#bought : undefined;
   }
@@ -108,7 +109,7 @@ export class PeakPacking<T extends { readonly pool: OfferedPool; readonly hourly
     return name;
   }
 
-  /** Who came last goes first. */
+  /** Last in, first out. */
   #leave({ pod, on }: Group, count: number): void {
     let left = count;
     for (const [name, there] of [...on].reverse()) {

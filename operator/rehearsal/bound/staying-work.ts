@@ -2,12 +2,12 @@ import { EventQueue } from '../event-queue.ts';
 import type { TraceLine } from '../trace/trace-line.ts';
 import { type Amounts, amountsOf } from './demand-curve.ts';
 
-/** What runs beyond the standing clusters from a moment on. */
+/** Amounts that run beyond the standing clusters from a time on. */
 type Beyond = Amounts & { readonly at: number };
 
 /**
- * Jobs that stay where they begin: on what stands where there is room, and beyond that else, cut to fit in both. What came beyond while there was no
- * room stays there when there is.
+ * Jobs that stay where they began: on standing capacity while it has room, otherwise beyond it; divisible in both. A
+ * job that began beyond stays there when room becomes free.
  */
 export class StayingWork {
   readonly #free: { cpu: number; memory: number; gpu: number };
@@ -16,7 +16,7 @@ export class StayingWork {
   #now = { cpu: 0, memory: 0, gpu: 0 };
   #isKnown = true;
 
-  /** @param standing what the standing clusters offer */
+  /** @param standing allocatable of the standing clusters */
   constructor(standing: Amounts) {
     this.#free = { ...standing };
   }
@@ -24,7 +24,7 @@ export class StayingWork {
   add({ at, cluster, work }: TraceLine): void {
     if (!work || cluster !== '') return;
     this.#endUntil(at);
-    // Replicas go where their hub likes.
+    // // Replicas are placed by their hub.
     if (work.jobs === undefined || !work.size) {
       this.#isKnown = false;
       return;
@@ -38,7 +38,7 @@ export class StayingWork {
     this.#ends.add({ at: at + work.lifeMs!, isLive: () => true, run: () => this.#take(each, -here, here - jobs) });
   }
 
-  /** @returns undefined: not all of the trace is jobs */
+  /** @returns undefined: the trace contains more than jobs */
   until(end: number): readonly Beyond[] | undefined {
     this.#endUntil(end);
     return this.#isKnown ? this.#beyond : undefined;

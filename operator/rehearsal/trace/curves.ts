@@ -2,26 +2,26 @@ import { configurationProblem } from '../../api/errors.ts';
 import type { TraceLine, WorkSize } from './trace-line.ts';
 import { traceProblem } from './trace-text.ts';
 
-/** How demand that was measured elsewhere becomes work. */
+/** Conversion of external demand data into workloads. */
 export interface CurveOptions {
-  /** Of a curve: how much of the demand one replica serves. Of arrivals: of how many one is played. Absent: 1. */
+  /** For a curve: demand served by one replica. For arrivals: one of this many is run. Absent: 1. */
   readonly per?: number | undefined;
-  /** What a replica of a curve asks for. */
+  /** Size of a curve's replica. */
   readonly size?: WorkSize | undefined;
 }
 
-/** Demand at a moment, in any unit: the one number is served by replicas. */
+/** Columns of a demand curve in any unit, served by replicas. */
 const CURVE = ['seconds', 'demand'];
-/** Machines that were asked for, with size and life. */
+/** Columns of machine arrivals with size and life. */
 const ARRIVALS = ['arrival_seconds', 'cpu', 'memory_mib', 'duration_seconds', 'count'];
 const NAME = 'demand';
 
-/** A row that asks for nothing new is a line of event `time`. */
+/** A row without a change becomes a line of event `time`. */
 type LineOf = (where: string, row: readonly string[]) => TraceLine;
 
 /**
- * Reads lines of a file with this header, where it is a curve of demand (`seconds,demand`) or arrivals
- * (`arrival_seconds,cpu,memory_mib,duration_seconds,count`); undefined: it is neither. Throws a configuration problem.
+ * Parser for the rows of a file with this header: a demand curve (`seconds,demand`) or arrivals
+ * (`arrival_seconds,cpu,memory_mib,duration_seconds,count`); undefined: neither. Throws a configuration problem.
  */
 export function curveOf(header: readonly string[], where: string, { per = 1, size }: CurveOptions): LineOf | undefined {
   const is = (columns: readonly string[]) => header.join() === columns.join();
@@ -40,7 +40,7 @@ function replicasOf(per: number, size: WorkSize): LineOf {
   let before: number | undefined;
   return (where, row) => {
     const [seconds, demand] = numbers(where, row, CURVE);
-    // 0.1 + 0.2 is a little more than 0.3, and no reason for another replica.
+    // // 0.1 + 0.2 slightly exceeds 0.3, which must not add a replica.
     const replicas = Math.ceil(demand! / per - 1e-9);
     if (replicas === before) return timeOf(where, seconds!);
     before = replicas;
@@ -52,7 +52,7 @@ function jobsOf(per: number): LineOf {
   let left = 0;
   return (where, row) => {
     const [seconds, cpu, memory, life, count] = numbers(where, row, ARRIVALS);
-    // What is left of a division counts with the next: so that the sum is right.
+    // // The remainder of a division carries over to the next row, so that the sum is exact.
     left += count!;
     const jobs = Math.floor(left / per);
     left -= jobs * per;

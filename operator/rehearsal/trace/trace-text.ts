@@ -1,14 +1,14 @@
 import { createReadStream } from 'node:fs';
 import { type CoppiceError, configurationProblem } from '../../api/errors.ts';
 
-/** Longer lines are no trace, and must not be held in memory to find that out. */
+/** Longer lines are rejected unread, to bound memory. */
 const LONGEST_LINE = 65_536;
 
-/** The error for a line of a trace. */
+/** Error for a line of a trace. */
 export const traceProblem = (where: string, message: string, advice?: string): CoppiceError =>
   configurationProblem(`${where}: ${message}`, advice ?? 'Correct the trace.');
 
-/** Lines with their numbers; empty ones and comments (#) are left out. */
+/** Lines with their numbers, without empty lines and comments (#). */
 export async function* linesOf(file: string): AsyncGenerator<{ text: string; number: number }> {
   let rest = '';
   let number = 0;
@@ -32,7 +32,7 @@ export async function* linesOf(file: string): AsyncGenerator<{ text: string; num
   if (found) yield found;
 }
 
-/** The cells of a CSV line (RFC 4180, without line breaks in cells). */
+/** Cells of a CSV line (RFC 4180, without line breaks in cells). */
 export function cells(where: string, text: string): string[] {
   if (!text.includes('"')) return text.split(',').map((cell) => cell.trim());
   const found: string[] = [];

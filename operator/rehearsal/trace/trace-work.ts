@@ -5,7 +5,7 @@ import { POD_PRIORITY } from '../../api/schema.ts';
 import type { Work } from './trace-line.ts';
 import { traceProblem } from './trace-text.ts';
 
-/** More at once is no demand of a fleet, and would not end. */
+/** Larger numbers are no realistic demand, and would never finish. */
 const MOST = 1_000_000;
 
 const quantity = (parse: (text: string) => number) =>
@@ -23,7 +23,7 @@ function isQuantity(text: string, parse: (text: string) => number): boolean {
   }
 }
 
-/** Fields of a line that are about work. */
+/** Fields of a line that describe workloads. */
 export const workFields = {
   workload: z.string().min(1).max(200).optional(),
   replicas: z.int().min(0).max(MOST).optional(),
@@ -71,7 +71,7 @@ interface Said {
   tolerations?: z.output<typeof workFields.tolerations>;
 }
 
-/** The work that a line asks for. Throws a configuration problem. */
+/** The workload of a line. Throws a configuration problem. */
 export function workOf(where: string, name: string, said: Said): Work {
   const { replicas, jobs, cpu, memory, gpu, life, priority, clusterLabels, nodeSelector, tolerations } = said;
   if ((replicas === undefined) === (jobs === undefined))

@@ -46,9 +46,9 @@ const lineSchema = z.strictObject({
 });
 
 /**
- * Reads a demand trace, CSV with a header or one JSON object a line, as a stream: memory does not grow with it. Throws a
- * configuration problem that names file and line, and the system's error where the file cannot be read.
- * @param curve how a file with a curve of demand, or with arrivals, becomes work
+ * Streams a demand trace, CSV with a header or one JSON object per line, in constant memory. Throws a configuration
+ * problem that names file and line, and the system's error where the file cannot be read.
+ * @param curve how a demand curve or arrivals become workloads
  */
 export async function* readTrace(file: string, curve: CurveOptions = {}): AsyncGenerator<TraceLine> {
   let columns: Column[] | undefined;
@@ -75,7 +75,7 @@ export async function* readTrace(file: string, curve: CurveOptions = {}): AsyncG
       throw traceProblem(where, `time goes backwards: it is before that of ${before.where}`, 'Sort the trace by time.');
     }
     before = line;
-    // A curve has a row every few minutes: an unchanged one is a line only where it ends the trace.
+    // // A curve has a row every few minutes: an unchanged one is yielded only at the end of the trace.
     if (line.event === 'time') continue;
     hasYielded = true;
     yield line;
@@ -131,10 +131,10 @@ function csvObject(where: string, columns: readonly Column[], row: readonly stri
   };
 }
 
-/** What is no number stays text: the schema says what is wrong with it. */
+/** A cell that is no number stays text, which the schema reports. */
 const numberIn = (cell: string): number | string => (/^-?\d+(\.\d+)?$/.test(cell) ? Number(cell) : cell);
 
-/** `key=value;key=value`. */
+/** Parses `key=value;key=value`. */
 const labelsIn = (where: string, column: Column, cell: string): Record<string, string> =>
   Object.fromEntries(
     cell.split(';').map((pair) => {
@@ -145,7 +145,7 @@ const labelsIn = (where: string, column: Column, cell: string): Record<string, s
     }),
   );
 
-/** `key=value:Effect;key:Effect`, of which value and effect may be left out. */
+/** Parses `key=value:Effect;key:Effect`; value and effect are optional. */
 const tolerationsIn = (where: string, cell: string): object[] =>
   cell.split(';').map((text) => {
     const [, key, value, effect] = /^([^=:]+)(?:=([^=:]*))?(?::([A-Za-z]+))?$/.exec(text.trim()) ?? [];
@@ -200,7 +200,7 @@ function timeOf(where: string, time: string | number): { at: number; dated: bool
   throw traceProblem(where, `"${time}" is no time`, `Write ${forms}.`);
 }
 
-/** A moment as traces and --until write it; undefined when it is none. */
+/** A time as in traces and --until; undefined when invalid. */
 export function instant(time: string | number): { at: number; dated: boolean } | undefined {
   if (typeof time === 'string' && DATE.test(time)) {
     const at = Date.parse(time);
@@ -208,6 +208,6 @@ export function instant(time: string | number): { at: number; dated: boolean } |
   }
   const seconds = typeof time === 'number' || /^\d+(\.\d+)?$/.test(time) ? Number(time) : undefined;
   const at = seconds === undefined ? parseDuration(String(time)) : seconds * 1000;
-  // Beyond ten thousand years dates cannot be written any more.
+  // // Dates beyond ten thousand years cannot be formatted.
   return at === undefined || !(at >= 0 && at < 3e14) ? undefined : { at: Math.round(at), dated: false };
 }
