@@ -37,7 +37,7 @@ export const isAsWanted = (tags: Readonly<Record<string, string | undefined>>, b
   Object.entries(backupTags(bucket)).every(([key, value]) => tags[key] === value);
 
 /** Texts of the promises that do not hold. */
-export const broken = (promises: Readonly<Record<string, boolean | undefined>>): string[] =>
+export const brokenPromises = (promises: Readonly<Record<string, boolean | undefined>>): string[] =>
   Object.entries(promises).flatMap(([words, holds]) => (holds ? [] : [words]));
 
 /** Throws ERR_INFRA_DEPENDENCIES for a bucket with the tags of another seed or garden. */

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { request } from 'undici';
 import { dependencyNotReady } from '../operator/api/errors.ts';
 import type { BackupContent } from './backup.ts';
-import { patiently, saidOfProxy, toClouds } from './cloud-http.ts';
+import { saidOfProxy, sendPatiently, toClouds } from './cloud-http.ts';
 
 /** A request with a possibly large body or answer. */
 export interface Transfer {
@@ -34,7 +34,7 @@ const STORED_MS = 10 * 60_000;
  */
 export function transfer(asked: Transfer): Promise<Transferred> {
   let last: Transferred | undefined;
-  return patiently(asked.method, asked.signal, async () => {
+  return sendPatiently(asked.method, asked.signal, async () => {
     // Discard the body of an answer that is not the last.
     last?.body.resume();
     last = await transferOnce(asked);

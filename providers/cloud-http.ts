@@ -57,7 +57,7 @@ export function patienceAsked(answer: Patience, now = Date.now()): string {
  * retried too, except for POST, which may have created something. Resolves with the last answer.
  * @param isThrottled recognises further throttling answers
  */
-export async function patiently<Answer extends Patience>(
+export async function sendPatiently<Answer extends Patience>(
   method: string,
   signal: AbortSignal,
   attempt: () => Promise<Answer>,

@@ -1,7 +1,7 @@
 import type { CloudProfile } from '../operator/api/cloudprofile.ts';
 import type { CoppiceError } from '../operator/api/errors.ts';
 import type { Log } from '../operator/kube/log.ts';
-import type { Taint } from '../operator/kube/resources.ts';
+import type { KubeTaint } from '../operator/kube/resources.ts';
 import type { Problem } from './problem.ts';
 
 /**
@@ -43,9 +43,9 @@ export interface CloudPool {
   gpu: number;
   architecture: 'amd64' | 'arm64';
   labels: Record<string, string>;
-  taints: Taint[];
+  taints: KubeTaint[];
   /** Taints at registration only; a removed one does not come back. Absent: none. */
-  startupTaints?: Taint[];
+  startupTaints?: KubeTaint[];
   /** Empty: all zones of the cluster. */
   zones: string[];
   /**
@@ -265,7 +265,7 @@ export interface CloudContext {
 }
 
 /** A desired managed cluster. */
-export type ManagedCluster = Omit<ManagedClusterInputs, 'network' | 'owner'>;
+export type WantedCluster = Omit<ManagedClusterInputs, 'network' | 'owner'>;
 
 /** A kubeconfig that needs no command line tool of the cloud, until it expires. */
 export interface CloudKubeconfig {
@@ -331,23 +331,23 @@ export interface ManagedClusters {
   /** Whether it can adopt existing clusters (ManagedCluster.adopt). Absent: no. */
   readonly adopts?: boolean;
   /** All problems of the wish. Pure. */
-  validate(cluster: ManagedCluster, profile: CloudProfile): Problem[];
+  validate(cluster: WantedCluster, profile: CloudProfile): Problem[];
   /** Asks the cloud for identity and permissions of the credentials. Changes nothing. */
   checkAccount(ctx: CloudContext): Promise<AccountCheck>;
   /** Changes that apply would make. Changes nothing. */
-  preview(ctx: CloudContext, cluster: ManagedCluster): Promise<Change[]>;
+  preview(ctx: CloudContext, cluster: WantedCluster): Promise<Change[]>;
   /** Creates or updates network and cluster; takes over resources with our tags. Takes minutes. */
-  apply(ctx: CloudContext, cluster: ManagedCluster): Promise<ManagedClusterOutputs>;
+  apply(ctx: CloudContext, cluster: WantedCluster): Promise<ManagedClusterOutputs>;
   /** Drift since the last apply; reverts nothing. */
-  drift(ctx: CloudContext, cluster: ManagedCluster): Promise<Change[]>;
+  drift(ctx: CloudContext, cluster: WantedCluster): Promise<Change[]>;
   /** Deletes everything that was made for the owner, in any half-built state; missing resources are fine. */
-  destroy(ctx: CloudContext, cluster: ManagedCluster): Promise<void>;
+  destroy(ctx: CloudContext, cluster: WantedCluster): Promise<void>;
   /**
    * Like destroy, for an orphaned owner of unknown kind: also deletes machine groups and control planes on machines.
    * Tags describe them when the state of their stacks is lost too. Absent: destroy covers everything.
    * @param cluster the place, without pools
    */
-  destroyLeftOvers?(ctx: CloudContext, cluster: ManagedCluster): Promise<void>;
+  destroyLeftOvers?(ctx: CloudContext, cluster: WantedCluster): Promise<void>;
   /** Issues access with the account's credentials; creates nothing in the cloud. */
   kubeconfig(ctx: CloudContext, outputs: ManagedClusterOutputs): Promise<CloudKubeconfig>;
   /**

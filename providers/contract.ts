@@ -2,7 +2,7 @@ import type { CloudProfile } from '../operator/api/cloudprofile.ts';
 import type { KubeObject } from '../operator/api/meta.ts';
 import type { KubeClient } from '../operator/kube/client.ts';
 import type { Log } from '../operator/kube/log.ts';
-import type { Node, Pod, Taint } from '../operator/kube/resources.ts';
+import type { KubeTaint, Node, Pod } from '../operator/kube/resources.ts';
 import type { BackupBuckets } from './backup.ts';
 import type { Change, CloudContext, ManagedClusters } from './cloud.ts';
 import type { ProviderDNS } from './dns.ts';
@@ -22,12 +22,12 @@ export interface Pool {
   /** Node labels, in addition to the provider's own (see nodeLabels). */
   labels: Record<string, string>;
   /** Permanent taints of each node. */
-  taints: Taint[];
+  taints: KubeTaint[];
   /**
    * Taints at registration only; a removed one does not come back. None equals one of `taints` in key and effect.
    * Absent: none.
    */
-  startupTaints?: Taint[];
+  startupTaints?: KubeTaint[];
   /** Zones to spread over; may be empty. */
   zones: string[];
   /** Whether to use spot machines, which the cloud may interrupt. Absent: no. */
@@ -46,7 +46,7 @@ export const sizeWhileRolling = (
 ): number => (count === 0 ? 0 : count + Math.min(maxSurge, outdated));
 
 /** The part of a cluster's spec that a provider validates. */
-export interface Wanted {
+export interface WantedSpec {
   region: string;
   /** Full version without "v", for example "1.36.3". */
   kubernetesVersion: string;
@@ -411,7 +411,7 @@ export interface Provider {
   readonly withoutControlPlane?: ClustersWithoutControlPlane;
 
   /** All problems of the wish; empty: none. Pure: makes no request, throws nothing. */
-  validate(wanted: Wanted, profile: CloudProfile): Problem[];
+  validate(wanted: WantedSpec, profile: CloudProfile): Problem[];
 
   /**
    * How hosted API servers reach machines and pods. Absent or undefined: by a tunnel for machines in a cloud, else by

@@ -3,7 +3,7 @@ import { access, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/p
 import { dirname, join } from 'node:path';
 import { CoppiceError, configurationProblem } from '../operator/api/errors.ts';
 import type { BackupBuckets, BackupContext, BackupObject } from './backup.ts';
-import { broken, checkedKey, noSuchObject, notEmpty } from './bucket-objects.ts';
+import { brokenPromises, checkedKey, noSuchObject, notEmpty } from './bucket-objects.ts';
 
 /** Suffix of an upload in progress: never listed, worthless after a crash. */
 const PARTIAL = '.partial';
@@ -34,7 +34,7 @@ export function directoryBuckets(folder: string): BackupBuckets {
     },
     async differences(ctx) {
       const { mode } = await stat(pathOf(ctx));
-      return broken({ [`others may use ${pathOf(ctx)}`]: (mode & 0o077) === 0 });
+      return brokenPromises({ [`others may use ${pathOf(ctx)}`]: (mode & 0o077) === 0 });
     },
     async remove(ctx, { withContents = false } = {}) {
       const objects = await list(ctx, '');

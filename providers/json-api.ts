@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import { CoppiceError, dependencyNotReady, type ErrorCode } from '../operator/api/errors.ts';
-import { type Patience, patienceAsked, patiently, saidOfProxy, toClouds } from './cloud-http.ts';
+import { type Patience, patienceAsked, saidOfProxy, sendPatiently, toClouds } from './cloud-http.ts';
 
 /** Timeout of an answer, milliseconds. */
 const TIMEOUT = 30_000;
@@ -28,11 +28,11 @@ type JsonApi = <T>(call: Call, options?: { absent?: boolean }) => Promise<T | un
 export const jsonApi =
   (classify: (text: string) => ErrorCode | undefined): JsonApi =>
   async <T>(call: Call, options: { absent?: boolean } = {}) => {
-    const isThrottled = ({ text }: Answer) => classify(text) === 'ERR_INFRA_RATE_LIMITS_EXCEEDED';
-    const answer = await patiently(call.method ?? 'GET', call.signal, () => answerTo(call), isThrottled);
+    const isThrottled = ({ text }: JsonAnswer) => classify(text) === 'ERR_INFRA_RATE_LIMITS_EXCEEDED';
+    const answer = await sendPatiently(call.method ?? 'GET', call.signal, () => answerTo(call), isThrottled);
     const { status, text } = answer;
     if (status === 404 && options.absent) return undefined;
-    if (status >= 300) throw refused(classify, call.what, answer);
+    if (status >= 300) throw jsonRefusal(classify, call.what, answer);
     // Accepted asynchronous operations and deletions have no body.
     if (text === '' && (status === 202 || status === 204 || call.method === 'DELETE')) return undefined;
     try {
@@ -43,14 +43,18 @@ export const jsonApi =
   };
 
 /** An answer with its text. */
-export interface Answer extends Patience {
+export interface JsonAnswer extends Patience {
   text: string;
 }
 
 /**
  * Error of a refusal, in the cloud's words. A redirect counts as a refusal, because the token must not go elsewhere.
  */
-export function refused(classify: (text: string) => ErrorCode | undefined, what: string, answer: Answer): CoppiceError {
+export function jsonRefusal(
+  classify: (text: string) => ErrorCode | undefined,
+  what: string,
+  answer: JsonAnswer,
+): CoppiceError {
   const { status, text } = answer;
   const code = classify(text) ?? classify(`HTTP ${status}`) ?? 'ERR_RETRYABLE_INFRA_DEPENDENCIES';
   return new CoppiceError(code, `${what}: ${said(text) ?? `HTTP ${status}`}${patienceAsked(answer)}`);
@@ -65,7 +69,7 @@ export const posted = (body: object) => ({
 
 const hostOf = ({ url }: Call): string => new URL(url).host;
 
-async function answerTo(call: Call): Promise<Answer> {
+async function answerTo(call: Call): Promise<JsonAnswer> {
   const { method = 'GET', url, token, headers, body, signal } = call;
   try {
     const response = await request(url, {

@@ -2,7 +2,7 @@ import { configurationProblem } from '../operator/api/errors.ts';
 import { LABELS } from '../operator/api/group.ts';
 import type { KubeClient } from '../operator/kube/client.ts';
 import { KubeApiError } from '../operator/kube/errors.ts';
-import { NODES, type Node, type Taint } from '../operator/kube/resources.ts';
+import { type KubeTaint, NODES, type Node } from '../operator/kube/resources.ts';
 import type { Pool, ProviderContext } from './contract.ts';
 
 export const ZONE_LABEL = 'topology.kubernetes.io/zone';
@@ -43,10 +43,10 @@ export function environmentFile(variables: Record<string, string>): string {
 }
 
 /** Taints of a node at registration. */
-export const registeredTaints = ({ taints, startupTaints = [] }: Pick<Pool, 'taints' | 'startupTaints'>): Taint[] => [
-  ...taints,
-  ...startupTaints,
-];
+export const registeredTaints = ({
+  taints,
+  startupTaints = [],
+}: Pick<Pool, 'taints' | 'startupTaints'>): KubeTaint[] => [...taints, ...startupTaints];
 
 /** Nodes of the pool, or of all pools. */
 export async function nodesOf(shoot: KubeClient, pool?: string): Promise<Node[]> {
@@ -61,11 +61,11 @@ export const ofPools = (nodes: readonly Node[]): Node[] =>
 /** Labels and taints of a pool's nodes. */
 export interface Marks {
   labels: Record<string, string>;
-  taints: Taint[];
+  taints: KubeTaint[];
 }
 
-const sameTaint = (a: Taint, b: Taint): boolean => a.key === b.key && a.effect === b.effect;
-const equalTaint = (a: Taint, b: Taint): boolean => sameTaint(a, b) && (a.value ?? '') === (b.value ?? '');
+const sameTaint = (a: KubeTaint, b: KubeTaint): boolean => a.key === b.key && a.effect === b.effect;
+const equalTaint = (a: KubeTaint, b: KubeTaint): boolean => sameTaint(a, b) && (a.value ?? '') === (b.value ?? '');
 
 /**
  * Merge patch that applies a pool's labels and taints to a node; undefined when nothing differs. Removes those of

@@ -8,7 +8,7 @@ const NOTHING_DONE: readonly ErrorCode[] = [
 ];
 
 /** Awaits a request to end machines. @returns why the cloud refused; undefined: it accepted. Rejects when unknown. */
-export async function refusalOf(asked: Promise<unknown>): Promise<CoppiceError | undefined> {
+export async function removalRefusalOf(asked: Promise<unknown>): Promise<CoppiceError | undefined> {
   try {
     await asked;
     return undefined;

@@ -1,6 +1,6 @@
-import { type AddressRange, ipv4Range, overlap } from '../operator/api/address-range.ts';
+import { type AddressRange, addressRangesOverlap, ipv4Range } from '../operator/api/address-range.ts';
 import type { CloudProfile } from '../operator/api/cloudprofile.ts';
-import type { Problem, Wanted } from './contract.ts';
+import type { Problem, WantedSpec } from './contract.ts';
 
 const problem = (field: string, message: string): Problem => ({ field, message, code: 'ERR_CONFIGURATION_PROBLEM' });
 
@@ -10,7 +10,7 @@ const listed = (names: readonly string[]): string => {
 };
 
 /** Problems of the wish that hold for every provider with machines: missing in the profile, or impossible. */
-export function profileProblems(wanted: Wanted, profile: CloudProfile): Problem[] {
+export function profileProblems(wanted: WantedSpec, profile: CloudProfile): Problem[] {
   const { spec } = profile;
   const name = profile.metadata.name;
   const problems: Problem[] = [];
@@ -55,7 +55,7 @@ export function poolNameProblems(name: string, longest: number, field: string): 
   return [problem(`${field}.name`, `${name} must be a DNS label of at most ${longest} characters`)];
 }
 
-function networkProblems({ networking, pools }: Wanted): Problem[] {
+function networkProblems({ networking, pools }: WantedSpec): Problem[] {
   const problems: Problem[] = [];
   const ranges: { field: string; text: string; range: AddressRange }[] = [];
   for (const [key, text] of Object.entries(networking)) {
@@ -66,7 +66,7 @@ function networkProblems({ networking, pools }: Wanted): Problem[] {
   }
   ranges.forEach((one, index) => {
     for (const other of ranges.slice(index + 1)) {
-      if (!overlap(one.range, other.range)) continue;
+      if (!addressRangesOverlap(one.range, other.range)) continue;
       problems.push(problem(other.field, `${other.text} overlaps with ${one.field} ${one.text}`));
     }
   });

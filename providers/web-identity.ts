@@ -73,7 +73,7 @@ const DISTRUST: readonly string[] = [
  * @param who the principal that must trust the token, for example `role arn:...`
  * @param how how to configure it, in the cloud's words
  */
-export function distrusted(error: unknown, token: string, who: string, how: string): unknown {
+export function explainDistrust(error: unknown, token: string, who: string, how: string): unknown {
   if (!(error instanceof CoppiceError) || !DISTRUST.includes(error.code)) return error;
   const { issuer, subject, audiences } = claimsOf(token) ?? {};
   const trusted = issuer

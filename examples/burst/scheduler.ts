@@ -9,7 +9,7 @@
 // open yet, is not asked.
 import { createHash } from 'node:crypto';
 import { formatBytes, formatCpu, parseBytes, parseCpu } from '../../operator/api/quantity.ts';
-import { requestsOf } from '../../operator/burst/fit/requests.ts';
+import { podRequestsOf } from '../../operator/burst/fit/requests.ts';
 import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
 import { PLACEMENTDECISIONS } from '../../operator/hubs/placement-decisions.ts';
 import { KubeClient } from '../../operator/kube/client.ts';
@@ -51,7 +51,7 @@ export function roomOn(nodes: readonly kube.Node[], others: readonly kube.Pod[],
     const on = others.filter(
       (pod) => pod.spec.nodeName === metadata.name && !/^(Succ|Fail)/.test(pod.status?.phase ?? ''),
     );
-    const used = (what: 'cpu' | 'memory') => on.reduce((all, pod) => all + requestsOf(pod)[what], 0);
+    const used = (what: 'cpu' | 'memory') => on.reduce((all, pod) => all + podRequestsOf(pod)[what], 0);
     const offered = status?.allocatable ?? {};
     const free = {
       cpu: parseCpu(offered.cpu ?? '0') - used('cpu'),
@@ -98,7 +98,7 @@ async function look(hub: Watched, watched: Members, namespace: string, name: str
   const deployment = (await hub.list<kube.Deployment>(kube.DEPLOYMENTS)).find(({ metadata }) => metadata.name === name);
   if (!deployment) throw new Error(`there is no Deployment ${namespace}/${name}`);
   const wanted = deployment.metadata.deletionTimestamp ? 0 : (deployment.spec.replicas ?? 1);
-  const { cpu, memory } = requestsOf({ spec: deployment.spec.template.spec });
+  const { cpu, memory } = podRequestsOf({ spec: deployment.spec.template.spec });
   const asked = { cpu: formatCpu(cpu), memory: formatBytes(memory) };
   const labels = Object.entries(deployment.spec.selector.matchLabels ?? {});
   const isOurs = ({ metadata }: kube.Pod) =>

@@ -26,7 +26,7 @@ export type CredentialsUse = {
 );
 
 /** The object that holds the credentials, for messages. */
-export const sourceOf = ({ namespace, secret, identity }: CredentialsUse): string =>
+export const credentialsSourceOf = ({ namespace, secret, identity }: CredentialsUse): string =>
   identity === undefined ? `Secret ${namespace}/${secret}` : `WorkloadIdentity ${namespace}/${identity}`;
 
 /** Key used in place of the account while the account of the credentials is unknown. */
@@ -106,7 +106,7 @@ export interface Credentials {
 
 /** Credentials from a Secret. Throws when the Secret is missing or empty. */
 export function credentialsIn(secret: Secret | undefined, use: CredentialsUse): Credentials {
-  const what = sourceOf(use);
+  const what = credentialsSourceOf(use);
   if (!secret) {
     // // The name may have been meant for a binding: a credentialsRef without a kind matches either.
     const advice = `Make it, or name another${use.binding === undefined ? ' Secret, or a CredentialsBinding' : ''}.`;

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { CoppiceError, configurationProblem, notYetConfigured } from '../api/errors.ts';
 import { audiencesOf, type WorkloadIdentity } from '../api/workloadidentity.ts';
-import { type Credentials, type CredentialsUse, sourceOf } from './credentials.ts';
+import { type Credentials, type CredentialsUse, credentialsSourceOf } from './credentials.ts';
 import { type IdentityToken, subjectOf } from './identity-tokens.ts';
 
 /** The identity to be used; throws when it is missing, being deleted, or of another cloud than its binding. */
 export function usableIdentity(identity: WorkloadIdentity | undefined, use: CredentialsUse): WorkloadIdentity {
-  const what = sourceOf(use);
+  const what = credentialsSourceOf(use);
   if (!identity) throw notYetConfigured(`there is no ${what}`, 'Make it, or name another.');
   const { type } = identity.spec.targetSystem;
   if (use.type === undefined || use.type === type) return identity;
@@ -45,7 +45,7 @@ export function identityCredentials(
 export function namingIdentity(error: unknown, use: CredentialsUse): unknown {
   if (use.identity === undefined || !(error instanceof CoppiceError) || error.code !== 'ERR_INFRA_UNAUTHENTICATED')
     return error;
-  return new CoppiceError(error.code, `the cloud does not know ${sourceOf(use)}: ${error.message}`, {
+  return new CoppiceError(error.code, `the cloud does not know ${credentialsSourceOf(use)}: ${error.message}`, {
     advice: error.advice,
     cause: error.cause ?? error,
   });

@@ -1,5 +1,5 @@
 import type { CloudContext, ManagedClusters, Owner } from '../../providers/cloud.ts';
-import { type Orphan, orphans } from './orphans.ts';
+import { listOrphans, type Orphan } from './orphans.ts';
 
 const SHOWN = 10;
 /** Same as in providers/tags.ts. */
@@ -12,7 +12,7 @@ export async function orphansOf(
   ctx: Omit<CloudContext, 'owner'>,
 ): Promise<Orphan[] | undefined> {
   const found = await clouds.tagged?.(ctx);
-  return found && orphans(found, [], garden, ctx.now(), ctx.profile).filter(({ owner }) => owner.uid === uid);
+  return found && listOrphans(found, [], garden, ctx.now(), ctx.profile).filter(({ owner }) => owner.uid === uid);
 }
 
 /**

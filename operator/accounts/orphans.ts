@@ -24,7 +24,7 @@ export interface Orphan extends TaggedResource {
  * left out. `known` must be listed after `tagged`, so that resources made meanwhile for a new cluster find their owner.
  * @param garden UID of the garden's namespace kube-system
  */
-export function orphans(
+export function listOrphans(
   tagged: readonly TaggedResource[],
   known: readonly KnownOwner[],
   garden: string,

@@ -18,15 +18,15 @@ export interface MadeOf {
 }
 
 /** Paths of all values that `acted` does not name, in the order written; list items by index. */
-export function unacted(value: unknown, acted: ActedFields, path = ''): string[] {
-  if (Array.isArray(value)) return value.flatMap((item, index) => unacted(item, acted, `${path}[${index}]`));
+export function findUnacted(value: unknown, acted: ActedFields, path = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((item, index) => findUnacted(item, acted, `${path}[${index}]`));
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([field, inner]) => {
     if (inner === undefined) return [];
     const here = path === '' ? field : `${path}.${field}`;
     const rule = acted[field];
     if (rule === true) return [];
-    return rule === undefined ? [here] : unacted(inner, rule, here);
+    return rule === undefined ? [here] : findUnacted(inner, rule, here);
   });
 }
 

@@ -59,11 +59,11 @@ export function partOf({ family, prefix, first, size }: AddressRange, by: number
 }
 
 /** Whether two ranges overlap. Ranges of different families never do. */
-export const overlap = (a: AddressRange, b: AddressRange): boolean =>
+export const addressRangesOverlap = (a: AddressRange, b: AddressRange): boolean =>
   a.family === b.family && a.first <= b.last && b.first <= a.last;
 
 /** Whether `outer` contains all of `inner`. */
-export const contains = (outer: AddressRange, inner: AddressRange): boolean =>
+export const rangeContains = (outer: AddressRange, inner: AddressRange): boolean =>
   outer.family === inner.family && outer.first <= inner.first && inner.last <= outer.last;
 
 /** Ranges to look an address up in. */

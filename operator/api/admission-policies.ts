@@ -2,7 +2,7 @@ import { certificateRequests } from './certificate-request-policy.ts';
 import { ALPHA_VERSION, ANNOTATIONS, GROUP, LABELS, VERSION } from './group.ts';
 import type { KubeObject } from './meta.ts';
 import { IDENTITY_ACCOUNT_PREFIX } from './names.ts';
-import { refusing } from './refusing-policy.ts';
+import { refusingPolicy } from './refusing-policy.ts';
 import { OPERATOR_USER } from './roles.ts';
 
 const POLICY = `deletion-protection.${GROUP}`;
@@ -10,7 +10,7 @@ const POLICY = `deletion-protection.${GROUP}`;
 /** Admission policy that refuses the deletion of protected objects, without a webhook server. */
 function deletionProtection(): KubeObject[] {
   const annotation = `'${ANNOTATIONS.deletionProtection}'`;
-  return refusing(POLICY, {
+  return refusingPolicy(POLICY, {
     matchConstraints: {
       resourceRules: [
         {
@@ -81,7 +81,7 @@ const MADE_FOR_BURST = [
  * delete people's clusters, and a late apply cannot create a deleted cluster again.
  */
 function clustersByOperator(): KubeObject[] {
-  return refusing(EXPIRY, {
+  return refusingPolicy(EXPIRY, {
     matchConstraints: {
       resourceRules: [
         { apiGroups: [GROUP], apiVersions: [VERSION], operations: ['CREATE', 'DELETE'], resources: ['workerclusters'] },
@@ -112,7 +112,7 @@ const HUB_MEMBERS = `hub-members.${GROUP}`;
 
 /** Refuses to delete a Hub with members: one mistake would make a whole fleet leave it. */
 function hubsWithMembers(): KubeObject[] {
-  return refusing(HUB_MEMBERS, {
+  return refusingPolicy(HUB_MEMBERS, {
     matchConstraints: {
       resourceRules: [
         { apiGroups: [GROUP], apiVersions: [ALPHA_VERSION], operations: ['DELETE'], resources: ['hubs'] },
@@ -139,7 +139,7 @@ const BURST_POLICIES = `burst-policies.${GROUP}`;
  */
 function burstPolicies(): KubeObject[] {
   const may = `authorizer.group('${GROUP}').resource('workerclusters').namespace(object.metadata.namespace)`;
-  return refusing(BURST_POLICIES, {
+  return refusingPolicy(BURST_POLICIES, {
     matchConstraints: {
       resourceRules: [
         {
@@ -178,7 +178,7 @@ const CONTROLLERS = [
  * again.
  */
 function shootsOfClusters(): KubeObject[] {
-  return refusing(CLUSTERS_SHOOTS, {
+  return refusingPolicy(CLUSTERS_SHOOTS, {
     matchConstraints: {
       resourceRules: [{ apiGroups: [GROUP], apiVersions: [VERSION], operations: ['DELETE'], resources: ['shoots'] }],
     },
@@ -216,7 +216,7 @@ const TOKEN_SECRETS = `token-secrets.${GROUP}`;
  * Secret.
  */
 function identityTokens(): KubeObject[] {
-  const requests = refusing(IDENTITIES, {
+  const requests = refusingPolicy(IDENTITIES, {
     matchConstraints: {
       resourceRules: [
         { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['serviceaccounts/token'] },
@@ -231,7 +231,7 @@ function identityTokens(): KubeObject[] {
       },
     ],
   });
-  const secrets = refusing(TOKEN_SECRETS, {
+  const secrets = refusingPolicy(TOKEN_SECRETS, {
     matchConstraints: {
       resourceRules: [
         { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['secrets'] },
@@ -256,7 +256,7 @@ const TENANTS = `own-credentials.${GROUP}`;
  * once. CRD rules cannot, because they do not see the object's namespace.
  */
 function ownCredentials(): KubeObject[] {
-  return refusing(TENANTS, {
+  return refusingPolicy(TENANTS, {
     matchConstraints: {
       resourceRules: [
         {

@@ -1,7 +1,7 @@
 import { GROUP, LABELS } from './group.ts';
 import { KUBECONFIG_SIGNERS, MAX_KUBECONFIG_REQUEST } from './kubeconfig-request.ts';
 import type { KubeObject } from './meta.ts';
-import { refusing } from './refusing-policy.ts';
+import { refusingPolicy } from './refusing-policy.ts';
 
 /**
  * Longest `spec.request` (base64), in characters, for any requester. The largest requests in use (RSA 16384, a hundred
@@ -40,7 +40,7 @@ const MANAGED_FIELDS = `entry.apiVersion.size() <= 64 && (!has(entry.subresource
  */
 export function certificateRequests(): KubeObject[] {
   const unlessOther = (rule: string) => `variables.hasOtherRole || (${rule})`;
-  return refusing(`certificate-requests.${GROUP}`, {
+  return refusingPolicy(`certificate-requests.${GROUP}`, {
     matchConstraints: {
       resourceRules: [
         {

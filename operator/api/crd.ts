@@ -41,7 +41,7 @@ export class SchemaError extends Error {
 }
 
 /** Structural schema of a zod schema. Throws SchemaError with the path. */
-export function structural(schema: z.ZodType, path = ''): Schema {
+export function structuralSchema(schema: z.ZodType, path = ''): Schema {
   const json = z.toJSONSchema(schema, {
     target: 'openapi-3.0',
     io: 'input',
@@ -116,10 +116,10 @@ const metadata = (kind: KindDefinition): Schema =>
 
 /** Schema of what people write: a spec, or the fields of a kind without a spec. */
 function fieldsOf(kind: KindDefinition): Schema {
-  if (kind.fields) return structural(kind.fields);
+  if (kind.fields) return structuralSchema(kind.fields);
   if (!kind.spec) throw new SchemaError(`${kind.kind}: has neither spec nor fields`);
   return {
-    properties: { spec: structural(kind.spec, 'spec') },
+    properties: { spec: structuralSchema(kind.spec, 'spec') },
     required: ['spec'],
     'x-kubernetes-validations': kind.rules,
   };
@@ -129,7 +129,7 @@ function fieldsOf(kind: KindDefinition): Schema {
 export const apiVersionOf = ({ version = VERSION }: Pick<KindDefinition, 'version'>): string => `${GROUP}/${version}`;
 
 /** The CustomResourceDefinition of one kind. */
-export function crd(kind: KindDefinition): KubeObject {
+export function crdOf(kind: KindDefinition): KubeObject {
   const { properties, required, 'x-kubernetes-validations': rules } = fieldsOf(kind);
   const schema: Schema = {
     description: kind.description,
@@ -142,7 +142,7 @@ export function crd(kind: KindDefinition): KubeObject {
       ...properties,
       // Without this default, tools that wait for an object (kstatus, Flux, Argo CD) take an object without status for
       // done.
-      status: { ...structural(kind.status, 'status'), default: { observedGeneration: -1 } },
+      status: { ...structuralSchema(kind.status, 'status'), default: { observedGeneration: -1 } },
     },
     ...(rules ? { 'x-kubernetes-validations': rules } : {}),
   };
@@ -176,4 +176,4 @@ export function crd(kind: KindDefinition): KubeObject {
 }
 
 /** The CustomResourceDefinitions of all kinds. */
-export const crds = (): KubeObject[] => KINDS.map(crd);
+export const crds = (): KubeObject[] => KINDS.map(crdOf);

@@ -1,6 +1,6 @@
 import { dump } from 'js-yaml';
 import { admissionPolicies } from './admission-policies.ts';
-import { crd, crds, type Schema } from './crd.ts';
+import { crdOf, crds, type Schema } from './crd.ts';
 import { operatorFlow, tenantsFlow } from './flows.ts';
 import { KINDS } from './kinds.ts';
 import type { KubeObject } from './meta.ts';
@@ -26,7 +26,7 @@ const yaml = (...objects: unknown[]): string =>
 /** Every file that is generated from the kinds, by path from the root of the repository. */
 export function generatedFiles(): Map<string, string> {
   const files = new Map<string, string>();
-  const made = KINDS.map((definition) => ({ definition, object: crd(definition) }));
+  const made = KINDS.map((definition) => ({ definition, object: crdOf(definition) }));
   const kinds = made
     .filter(({ definition }) => definition.spec)
     .map(({ definition, object }) => ({

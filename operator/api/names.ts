@@ -7,7 +7,7 @@ const MAX_NAME = 63;
 export const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8);
 
 /** `text` if it fits, else its beginning and a hash of the whole, at most `max` characters. */
-export function fitted(text: string, max: number = MAX_NAME): string {
+export function fitName(text: string, max: number = MAX_NAME): string {
   if (text.length <= max) return text;
   return `${trimmed(text, max - 9)}-${shortHash(text)}`;
 }
@@ -57,7 +57,7 @@ export const IDENTITY_ACCOUNT_PREFIX = 'wi-';
  * bytes for subjects `system:serviceaccount:<namespace>:<name>` (google.subject,
  * cloud.google.com/iam/docs/workload-identity-federation).
  */
-export const identityAccountName = (identity: string): string => fitted(`${IDENTITY_ACCOUNT_PREFIX}${identity}`, 41);
+export const identityAccountName = (identity: string): string => fitName(`${IDENTITY_ACCOUNT_PREFIX}${identity}`, 41);
 
 /** Host suffix of API servers that do not exist: nobody can own a name under `.invalid` (RFC 2606). */
 export const NO_API_SERVER = 'no-api-server.invalid';
@@ -91,7 +91,7 @@ export const poolSecretName = (pool: string): string => `pool-${pool}`;
 
 /** Machine number `index` of a pool, for providers that name machines themselves. */
 export const machineName = (technical: string, pool: string, index: number): string =>
-  fitted(`${technical}-${pool}-${index}`);
+  fitName(`${technical}-${pool}-${index}`);
 
 /** The Seed of an embedded garden. */
 export const EMBEDDED_SEED = 'local';
@@ -136,4 +136,4 @@ export const burstReceiptName = (key: string): string => `burst-${createHash('sh
  * policy of the same name does not take over its clusters.
  */
 export const burstClusterName = (policy: string, candidate: string, uid: string, purchase: number): string =>
-  fitted(`${policy}-${candidate}-${shortHash(`${uid}/${purchase}`).slice(0, 6)}`);
+  fitName(`${policy}-${candidate}-${shortHash(`${uid}/${purchase}`).slice(0, 6)}`);

@@ -12,7 +12,7 @@ export async function profileManifests(directory: string = DIRECTORY): Promise<C
 }
 
 /** The profile with the simulated provider: an embedded garden uses it for clouds without credentials. */
-export const simulated = (profile: CloudProfile): CloudProfile => ({
+export const simulatedProfile = (profile: CloudProfile): CloudProfile => ({
   ...profile,
   spec: { ...profile.spec, provider: 'simulated' },
 });

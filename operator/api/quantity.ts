@@ -42,7 +42,7 @@ function notQuantity(written: unknown): RangeError {
  * Value times `scale`, exact, rounded up: 1000n returns thousandths. Saturates at int64, as Kubernetes does. Throws
  * RangeError for invalid text or more than 64 characters.
  */
-export function scaled(quantity: string | number, scale: bigint): bigint {
+export function scaledQuantity(quantity: string | number, scale: bigint): bigint {
   const isNumber = typeof quantity === 'number';
   if (!isNumber && (typeof quantity !== 'string' || quantity.length > LONGEST)) throw notQuantity(quantity);
   const match = QUANTITY.exec(String(quantity).trim());
@@ -66,7 +66,7 @@ function safe(value: bigint, quantity: string | number): number {
 }
 
 /** Nearest safe integer, so that sums stay exact. NaN becomes 0. */
-export const saturated = (amount: number): number =>
+export const saturatedInteger = (amount: number): number =>
   Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, amount)) || 0;
 
 /** Whether an amount reached the limit of safe integers: it is a lower bound. */
@@ -93,8 +93,8 @@ class Remembered {
 }
 
 const MOST_REMEMBERED = 10_000;
-const cpus = new Remembered((quantity) => saturated(Number(scaled(quantity, 1000n))));
-const bytes = new Remembered((quantity) => saturated(Number(scaled(quantity, 1n))));
+const cpus = new Remembered((quantity) => saturatedInteger(Number(scaledQuantity(quantity, 1000n))));
+const bytes = new Remembered((quantity) => saturatedInteger(Number(scaledQuantity(quantity, 1n))));
 
 /**
  * Millicores of a CPU quantity of an untrusted object, rounded up. Saturates for large amounts; throws RangeError for
@@ -112,13 +112,13 @@ export const readCount = readBytes;
  * Millicores of a CPU quantity, rounded up: "2" is 2000, "250m" is 250. Throws RangeError for invalid text or too large
  * amounts.
  */
-export const parseCpu = (quantity: string | number): number => safe(scaled(quantity, 1000n), quantity);
+export const parseCpu = (quantity: string | number): number => safe(scaledQuantity(quantity, 1000n), quantity);
 
 /**
  * Bytes of a memory quantity, rounded up: "1Ki" is 1024, "128974848" is itself. Throws RangeError for invalid text or
  * too large amounts.
  */
-export const parseBytes = (quantity: string | number): number => safe(scaled(quantity, 1n), quantity);
+export const parseBytes = (quantity: string | number): number => safe(scaledQuantity(quantity, 1n), quantity);
 
 /** A count (GPUs, pods), rounded up. Throws RangeError for invalid text or too large amounts. */
 export const parseCount = parseBytes;
@@ -127,20 +127,20 @@ export const parseCount = parseBytes;
  * Absolute count of a number or a percentage of `total` (`countOrPercent` of a schema); 0 for invalid text. @param
  * round rounding of percentages
  */
-export function countOf(value: string | number, total: number, round: (part: number) => number): number {
+export function countOrPercentOf(value: string | number, total: number, round: (part: number) => number): number {
   const number = Number.parseInt(String(value), 10) || 0;
   return Math.max(0, String(value).endsWith('%') ? round((total * number) / 100) : number);
 }
 
 /** Canonical CPU quantity: 7500 millicores are "7500m", 8000 are "8". Saturates, so that the result can be parsed. */
 export function formatCpu(amount: number): string {
-  const millicores = saturated(amount);
+  const millicores = saturatedInteger(amount);
   return millicores % 1000 === 0 ? String(millicores / 1000) : `${millicores}m`;
 }
 
 /** Canonical memory quantity in the largest exact binary unit: "8Gi", "12345Ki", "7". Saturates. */
 export function formatBytes(amount: number): string {
-  const bytes = saturated(amount);
+  const bytes = saturatedInteger(amount);
   if (bytes === 0) return '0';
   for (const [suffix, exponent] of [
     ['Ei', 60],

@@ -1,6 +1,6 @@
 import type { ActedFields } from './acted.ts';
 import { apiVersionOf, type Schema } from './crd.ts';
-import { cell, generatedNotice, prose } from './markdown.ts';
+import { generatedNotice, markdownCell, prose } from './markdown.ts';
 import type { KubeObject } from './meta.ts';
 import { EXAMPLES, FIELD_ORDER } from './reference-examples.ts';
 import { type KindDefinition, PATTERNS, type Rule } from './schema.ts';
@@ -91,15 +91,15 @@ function rows(schema: Schema, path: string, context: RowContext): string[] {
     const here = path === '' ? field : `${path}.${field}`;
     const same = kindOfSpec(inner.items ?? inner, context);
     const notes = [
-      cell(inner.description ?? ''),
+      markdownCell(inner.description ?? ''),
       required.has(field) ? '**Required.**' : '',
       inner.default !== undefined && typeof inner.default !== 'object'
-        ? cell(`Default: \`${JSON.stringify(inner.default)}\`.`)
+        ? markdownCell(`Default: \`${JSON.stringify(inner.default)}\`.`)
         : '',
       same ? `Its fields are those of [${same.kind}](${same.plural}.md#spec).` : '',
     ].filter(Boolean);
     const acted = context.isActed ? ` ${actedOn(context.kind, belowSpec(here))} |` : '';
-    const row = `| \`${here}\` | ${cell(typeOf(inner))} | ${notes.join(' ')} |${acted}`;
+    const row = `| \`${here}\` | ${markdownCell(typeOf(inner))} | ${notes.join(' ')} |${acted}`;
     if (same) return [row];
     return [row, ...rows(inner, here, context), ...(inner.items ? rows(inner.items, `${here}[]`, context) : [])];
   });

@@ -21,9 +21,9 @@ const policy = (
 ];
 
 /** An admission policy with its binding that denies violations, and everything when it cannot be evaluated. */
-export const refusing = (name: string, rules: Record<string, unknown>): KubeObject[] =>
+export const refusingPolicy = (name: string, rules: Record<string, unknown>): KubeObject[] =>
   policy(name, 'Fail', 'Deny', rules);
 
 /** An admission policy with its binding that only warns of violations. */
-export const warning = (name: string, rules: Record<string, unknown>): KubeObject[] =>
+export const warningPolicy = (name: string, rules: Record<string, unknown>): KubeObject[] =>
   policy(name, 'Ignore', 'Warn', rules);

@@ -1,6 +1,6 @@
 import { GROUP } from './group.ts';
 import type { KubeObject } from './meta.ts';
-import { refusing } from './refusing-policy.ts';
+import { refusingPolicy } from './refusing-policy.ts';
 
 /**
  * Refuses Services with `externalIPs` in a garden that is also a seed: kube-proxy of every node redirects traffic for
@@ -10,7 +10,7 @@ import { refusing } from './refusing-policy.ts';
  * @param sparedNamespaces CEL list, or a Helm template of one, of namespaces whose Services are exempt
  */
 export function seedServices(sparedNamespaces: string): KubeObject[] {
-  return refusing(`seed-services.${GROUP}`, {
+  return refusingPolicy(`seed-services.${GROUP}`, {
     matchConstraints: {
       resourceRules: [
         { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: ['services'] },

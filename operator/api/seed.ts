@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ActedFields, unacted } from './acted.ts';
+import { type ActedFields, findUnacted } from './acted.ts';
 import { seedDNSSchema } from './dns.ts';
 import { commonStatus, type KubeObject } from './meta.ts';
 import {
@@ -236,7 +236,7 @@ const ACTED: ActedFields = {
 export const ACTED_BY_SEEDS: Readonly<Record<string, ActedFields>> = { Seed: ACTED };
 
 /** Paths of fields in a Seed's spec that have no effect, for example `secretRef`. */
-export const unactedSeedFields = ({ spec }: Pick<Seed, 'spec'>): string[] => unacted(spec, ACTED);
+export const unactedSeedFields = ({ spec }: Pick<Seed, 'spec'>): string[] => findUnacted(spec, ACTED);
 
 export const seedDefinition: KindDefinition = {
   kind: 'Seed',

@@ -14,7 +14,7 @@ import {
   rules,
   text,
 } from './schema.ts';
-import { MAX_NODES, TAINTS_DIFFER, taintFields, zones } from './worker-pool.ts';
+import { distinctZones, MAX_NODES, TAINTS_DIFFER, taintFields } from './worker-pool.ts';
 
 const machine = describe(
   z.object({
@@ -41,7 +41,7 @@ export const shootWorkerSchema = rules(
     maximum: count(0, MAX_NODES, 'Most machines of the pool.'),
     maxSurge: countOrPercent('How many machines may be added while the pool is rolled.').default(1),
     maxUnavailable: countOrPercent('How many machines may be missing while the pool is rolled.').default(0),
-    zones: zones('Zones that the machines are spread over.').optional(),
+    zones: distinctZones('Zones that the machines are spread over.').optional(),
     labels: labels(64, 'Labels of the nodes.').optional(),
     annotations: map(64, 'Annotations of the nodes.').optional(),
     ...taintFields,

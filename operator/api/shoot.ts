@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ActedFields, actedWithoutControlPlane, type MadeOf, saysKept, unacted } from './acted.ts';
+import { type ActedFields, actedWithoutControlPlane, findUnacted, type MadeOf, saysKept } from './acted.ts';
 import { ACTED_ADDONS, shootAddonsSchema } from './addons.ts';
 import { ACTED_DNS, clusterDNSSchema, domainStays } from './dns.ts';
 import { ANNOTATIONS } from './group.ts';
@@ -353,8 +353,8 @@ export function unactedFields(spec: ShootSpec, { inCloud, lacksControlPlane }: M
     pool.maximum > pool.minimum ? [`provider.workers[${index}].maximum`] : [],
   );
   const acted = inCloud ? ACTED_IN_CLOUD : ACTED;
-  if (lacksControlPlane) return [...unacted(spec, actedWithoutControlPlane(acted)), ...autoscaled];
+  if (lacksControlPlane) return [...findUnacted(spec, actedWithoutControlPlane(acted)), ...autoscaled];
   // A self-hosted control plane would stop with its nodes, and nothing could wake it.
   const all: ActedFields = controlPlaneWorker(spec) ? acted : sleeping(acted);
-  return [...unacted(spec, all), ...autoscaled];
+  return [...findUnacted(spec, all), ...autoscaled];
 }

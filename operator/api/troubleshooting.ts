@@ -1,7 +1,7 @@
 import { ERROR_CODES } from './errors.ts';
 import { EXIT, EXITS } from './exits.ts';
 import { KINDS } from './kinds.ts';
-import { cell, generatedNotice, page as pageOf } from './markdown.ts';
+import { generatedNotice, markdownCell, markdownPage as pageOf } from './markdown.ts';
 import { type ConditionKind, type Explanation, REASONS } from './reasons.ts';
 
 /** Introduction for kinds that are not Coppice's. */
@@ -36,10 +36,10 @@ const section = (heading: string, { see, means, why, action }: Explanation): str
     '',
     '| | |',
     '|---|---|',
-    `| you see | ${cell(see)} |`,
-    `| it means | ${cell(means)} |`,
-    `| because | ${cell(why)} |`,
-    `| to do | ${cell(action)} |`,
+    `| you see | ${markdownCell(see)} |`,
+    `| it means | ${markdownCell(means)} |`,
+    `| because | ${markdownCell(why)} |`,
+    `| to do | ${markdownCell(action)} |`,
   ].join('\n');
 
 /** Page (Markdown) of a kind's conditions, from REASONS. */

@@ -32,7 +32,7 @@ const taintSchema = describe(
 export type Taint = z.output<typeof taintSchema>;
 
 /** Zones without repetitions: a repeated zone would get two shares, or two cloud resources of one name. */
-export const zones = (description: string) =>
+export const distinctZones = (description: string) =>
   rules(list(place('A zone.'), 16, description), {
     rule: 'self.all(z, self.exists_one(y, y == z))',
     message: 'a zone is listed once at most: this list has one twice',
@@ -133,7 +133,7 @@ export const workerPoolSchema = rules(
     ).optional(),
     labels: labels(64, 'Labels of the nodes.').optional(),
     ...taintFields,
-    zones: zones("Zones that the nodes are spread over. Absent: the cluster's.").optional(),
+    zones: distinctZones("Zones that the nodes are spread over. Absent: the cluster's.").optional(),
   }),
   TAINTS_DIFFER,
   {

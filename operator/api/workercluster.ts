@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ActedFields, actedWithoutControlPlane, type MadeOf, unacted } from './acted.ts';
+import { type ActedFields, actedWithoutControlPlane, findUnacted, type MadeOf } from './acted.ts';
 import { ACTED_ADDONS, addonsSchema } from './addons.ts';
 import { clusterSizeSchema, costSchema, DECIMAL } from './cost.ts';
 import { ACTED_DNS, clusterDNSSchema, domainStays } from './dns.ts';
@@ -24,7 +24,7 @@ import {
   rules,
   text,
 } from './schema.ts';
-import { MAX_NODES, workerPoolSchema, zones } from './worker-pool.ts';
+import { distinctZones, MAX_NODES, workerPoolSchema } from './worker-pool.ts';
 
 /** Reference to cloud credentials, for the cluster and for each fallback. */
 const credentials = {
@@ -58,7 +58,7 @@ const fallback = describe(
     ).optional(),
     cloudProfile: labelName('The CloudProfile to use. Absent: the one named as cloudProvider.').optional(),
     region: place("Region of that profile. Absent: the profile's default.").optional(),
-    zones: zones('Zones that nodes are spread over. Absent: all zones of the region.').optional(),
+    zones: distinctZones('Zones that nodes are spread over. Absent: all zones of the region.').optional(),
     machineTypes: list(
       machineTypeName('A machine type of that profile.'),
       16,
@@ -157,7 +157,7 @@ export const workerClusterSpec = rules(
       )
       .optional(),
     region: place("Region of the profile. Absent: the profile's default. Cannot be changed.").optional(),
-    zones: zones('Zones that nodes are spread over. Absent: all zones of the region.').optional(),
+    zones: distinctZones('Zones that nodes are spread over. Absent: all zones of the region.').optional(),
     kubernetes: z
       .object({
         version: versionSchema(
@@ -479,6 +479,6 @@ export function unactedClusterFields(
   { inCloud, lacksControlPlane }: MadeOf = {},
 ): string[] {
   const acted = mode === 'Managed' ? ACTED_MANAGED : inCloud ? ACTED_IN_CLOUD : ACTED;
-  if (lacksControlPlane) return unacted(spec, actedWithoutControlPlane(acted));
-  return unacted(spec, mode === 'Hosted' ? sleeping(acted) : acted);
+  if (lacksControlPlane) return findUnacted(spec, actedWithoutControlPlane(acted));
+  return findUnacted(spec, mode === 'Hosted' ? sleeping(acted) : acted);
 }

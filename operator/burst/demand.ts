@@ -5,7 +5,7 @@ import { fitPod } from './fit/pod.ts';
 import { likenessOf } from './likeness.ts';
 
 /** Demand for room: a number of equal replicas. */
-export interface Demand {
+export interface ReplicaDemand {
   /** Kind and `namespace/name` of the pods' owner, or of the single pod. */
   readonly who: string;
   /** Requests and constraints of one replica. */
@@ -57,7 +57,7 @@ interface DemandOptions {
 export function pendingDemand(
   pods: readonly Pod[],
   { isNominationLive }: DemandOptions,
-): { demands: Demand[]; ignored: Ignored[] } {
+): { demands: ReplicaDemand[]; ignored: Ignored[] } {
   const found = new Groups();
   const ignored = new Map<NotDemand, { pods: number; example: string }>();
   for (const pod of pods) {
@@ -86,13 +86,13 @@ export function pendingDemand(
 }
 
 /** Demand of pods on nodes that a cloud takes away. Pure. @param since RFC 3339 */
-export function interruptedDemand(pods: readonly Pod[], since: string): Demand[] {
+export function interruptedDemand(pods: readonly Pod[], since: string): ReplicaDemand[] {
   const found = new Groups();
   for (const pod of pods) if (isMovable(pod) && !pod.metadata.deletionTimestamp) found.add(pod, since);
   return found.demands('InterruptedNodes');
 }
 
-interface Alike extends Pick<Demand, 'who' | 'isSystem'> {
+interface Alike extends Pick<ReplicaDemand, 'who' | 'isSystem'> {
   keys: string[];
   since: string;
   likeness: string;
@@ -116,9 +116,9 @@ class Groups {
     }
   }
 
-  demands(source: Demand['source']): Demand[] {
+  demands(source: ReplicaDemand['source']): ReplicaDemand[] {
     return [...this.#byReplica].flatMap(([replica, owners]) =>
-      owners.map((owner): Demand => ({ ...owner, replica, source })),
+      owners.map((owner): ReplicaDemand => ({ ...owner, replica, source })),
     );
   }
 }

@@ -75,7 +75,7 @@ function partOf(wish: PoolWish, held: HeldPart): HeldPart | undefined {
  * part.
  * @param held parts of all pools as requested last
  */
-export function allocate(wish: PoolWish, held: readonly HeldPart[], market: OfferAvailability): Allocation {
+export function allocatePool(wish: PoolWish, held: readonly HeldPart[], market: OfferAvailability): Allocation {
   const before = held.flatMap((part) => partOf(wish, part) ?? []);
   const kept = new Map(before.map((part) => [part.name, { ...part, count: assured(part, market) }]));
   let missing = wish.count - sum(kept.values());

@@ -107,7 +107,7 @@ export const DECIDES: readonly Decides[] = [
       if (decided === 'none' || !isCoppices(pool)) return undefined;
       const count = decided === 'unknown' ? has?.(pool.name) : decided.get(pool.name)?.count;
       if (count === undefined) return undefined;
-      return { count: within(pool, count), sizedBy: decided === 'unknown' ? 'kept' : 'decider' };
+      return { count: boundSize(pool, count), sizedBy: decided === 'unknown' ? 'kept' : 'decider' };
     },
   },
   {
@@ -207,5 +207,5 @@ export function presentSize(pool: DesiredPool, holds: Holds): { present: number;
 }
 
 /** Clamps a size to the pool's minimum and maximum. */
-export const within = ({ minimum, maximum }: Pick<NormalPool, 'minimum' | 'maximum'>, count: number): number =>
+export const boundSize = ({ minimum, maximum }: Pick<NormalPool, 'minimum' | 'maximum'>, count: number): number =>
   Math.max(minimum, Math.min(maximum, count));

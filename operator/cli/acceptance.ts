@@ -3,7 +3,7 @@ import type { WorkerCluster } from '../api/workercluster.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { actionOf } from './actions.ts';
 import { follow } from './follow.ts';
-import { WORKER_CLUSTER } from './kinds.ts';
+import { WORKER_CLUSTER_KIND } from './kinds.ts';
 
 /** The operator refuses a spec within milliseconds. A busy or stopped operator must not keep the person waiting. */
 const PATIENCE_MS = 1000;
@@ -13,7 +13,7 @@ const PATIENCE_MS = 1000;
  * The API server stores a spec before the operator judges it.
  * @param patienceMs how long to wait for the answer
  */
-export async function refusalOf(
+export async function specRefusalOf(
   client: KubeClient,
   { name, namespace }: { name: string; namespace: string },
   signal: AbortSignal,
@@ -24,7 +24,7 @@ export async function refusalOf(
   const over = AbortSignal.any([signal, done.signal, AbortSignal.timeout(patienceMs)]);
   await follow<WorkerCluster>(
     client,
-    WORKER_CLUSTER.resource,
+    WORKER_CLUSTER_KIND.resource,
     { name, namespace },
     ({ object }) => {
       if (!object) return;

@@ -1,11 +1,11 @@
 import type { WorkerCluster } from '../api/workercluster.ts';
-import { refusalOf } from './acceptance.ts';
+import { specRefusalOf } from './acceptance.ts';
 import { inNamespace } from './clusterview.ts';
 import { CLI_FIELD_MANAGER } from './commands/apply.ts';
-import { missing } from './commands/get.ts';
-import type { Connection } from './connect.ts';
+import { missingError } from './commands/get.ts';
+import type { CliConnection } from './connect.ts';
 import { CliError } from './errors.ts';
-import { WORKER_CLUSTER } from './kinds.ts';
+import { WORKER_CLUSTER_KIND } from './kinds.ts';
 
 /**
  * Changes fields of a WorkerCluster's spec and waits for the operator to accept them.
@@ -15,22 +15,22 @@ import { WORKER_CLUSTER } from './kinds.ts';
  * Throws CliError: not found (3), attached or refused (1).
  */
 export async function changeSpec(
-  { client, namespace }: Connection,
+  { client, namespace }: CliConnection,
   name: string,
   change: (before: WorkerCluster) => object,
   signal: AbortSignal,
   subresource?: 'scale',
 ): Promise<WorkerCluster> {
-  const { resource } = WORKER_CLUSTER;
+  const { resource } = WORKER_CLUSTER_KIND;
   const before = await client.getOrUndefined<WorkerCluster>(resource, name, namespace, { signal });
-  if (before === undefined) throw await missing(client, WORKER_CLUSTER, name, namespace, signal);
+  if (before === undefined) throw await missingError(client, WORKER_CLUSTER_KIND, name, namespace, signal);
   if (before.spec.mode === 'Attached')
     throw new CliError(`WorkerCluster "${name}" is attached: others made it, and Coppice changes nothing of it`, {
       advice: 'use the tool that manages it',
     });
   const options = { fieldManager: CLI_FIELD_MANAGER, signal, ...(subresource && { subresource }) };
   await client.mergePatch(resource, name, namespace, { spec: change(before) }, options);
-  const refusal = await refusalOf(client, { name, namespace }, signal);
+  const refusal = await specRefusalOf(client, { name, namespace }, signal);
   if (refusal !== undefined)
     throw new CliError(`the change of WorkerCluster ${name} is refused: ${refusal}`, {
       advice: `"coppice describe ${name}${inNamespace(namespace)}" shows what it has`,

@@ -9,7 +9,7 @@ import type { WorkerCluster } from '../api/workercluster.ts';
 import { ageOf } from './render/age.ts';
 import { accruedText, hourlyText } from './render/cost.ts';
 import type { Cell } from './render/table.ts';
-import { cell, type Tone } from './render/text.ts';
+import { type Tone, textCell } from './render/text.ts';
 
 /** Status fields that all kinds have, as far as the CLI shows them. */
 interface CommonStatus {
@@ -29,7 +29,7 @@ export function conditionOf(object: KubeObject, type: string): Condition | undef
 }
 
 /** `True`, `False` or `Unknown`, from condition Ready. */
-export function readiness(object: KubeObject): Condition['status'] {
+export function readinessText(object: KubeObject): Condition['status'] {
   return conditionOf(object, 'Ready')?.status ?? 'Unknown';
 }
 
@@ -41,23 +41,23 @@ function isCurrent(object: KubeObject): boolean {
 
 /** Whether the object is Ready for its current spec. A Ready condition of an earlier generation does not count. */
 export const isReady = (object: KubeObject): boolean =>
-  object.metadata.deletionTimestamp === undefined && readiness(object) === 'True' && isCurrent(object);
+  object.metadata.deletionTimestamp === undefined && readinessText(object) === 'True' && isCurrent(object);
 
 /** Whether the cluster hibernates as its spec asks. Ready is False then, and that is no fault. */
-export const isAsleep = (object: KubeObject): boolean =>
+export const isShownAsleep = (object: KubeObject): boolean =>
   conditionOf(object, 'Ready')?.reason === HIBERNATED &&
   // Ready of a waking cluster keeps its reason until the Shoot reports another.
   conditionOf(object, HIBERNATED)?.status === 'True' &&
   isCurrent(object);
 
 /** Reason why the operator waits for a person to change the object. Undefined: it does not. */
-export function failureOf(object: KubeObject): string | undefined {
+export function clusterFailureOf(object: KubeObject): string | undefined {
   const { lastOperation, lastErrors } = statusOf(object);
   if (!isCurrent(object)) return undefined;
   const accepted = conditionOf(object, 'SpecAccepted');
-  if (accepted?.status === 'False') return cell(accepted.message ?? 'its spec is refused');
+  if (accepted?.status === 'False') return textCell(accepted.message ?? 'its spec is refused');
   if (lastOperation?.state !== 'Failed') return undefined;
-  return cell(lastErrors?.map((error) => error.description).join('; ') || lastOperation.description || 'it failed');
+  return textCell(lastErrors?.map((error) => error.description).join('; ') || lastOperation.description || 'it failed');
 }
 
 /** Whether the nodes of the cluster are simulated. */
@@ -66,15 +66,15 @@ export function isSimulated(object: KubeObject): boolean {
 }
 
 /** Whether the cluster has no control plane: nothing answers at the address in its kubeconfig. */
-export const lacksControlPlane = (object: KubeObject): boolean =>
+export const showsNoControlPlane = (object: KubeObject): boolean =>
   conditionOf(object, NO_CONTROL_PLANE)?.status === 'True';
 
 /** Warning shown above everything else about a simulated cluster. */
 export function simulatedWarning(cluster: WorkerCluster): string {
   const nodes = cluster.status?.nodes?.desired ?? cluster.spec.dataPlaneNodes;
-  const what = nodes === undefined ? 'its nodes' : `its ${count(nodes, 'node')}`;
+  const what = nodes === undefined ? 'its nodes' : `its ${countText(nodes, 'node')}`;
   const are = nodes === 1 ? 'is pretended and runs' : 'are pretended and run';
-  const detail = cell(conditionOf(cluster, 'Simulated')?.message).replace(/^SIMULATED: /, '');
+  const detail = textCell(conditionOf(cluster, 'Simulated')?.message).replace(/^SIMULATED: /, '');
   const base = `SIMULATED: nothing of WorkerCluster ${cluster.metadata.name} exists at ${cluster.spec.cloudProvider}; ${what} ${are} no workload`;
   return detail === '' ? `${base}.` : `${base}; ${detail}`;
 }
@@ -82,7 +82,7 @@ export function simulatedWarning(cluster: WorkerCluster): string {
 /** The `-n` option that a printed command needs for an object of this namespace. */
 export const inNamespace = (namespace = 'default'): string => (namespace === 'default' ? '' : ` -n ${namespace}`);
 
-export const count = (amount: number, noun: string): string => `${amount} ${noun}${amount === 1 ? '' : 's'}`;
+export const countText = (amount: number, noun: string): string => `${amount} ${noun}${amount === 1 ? '' : 's'}`;
 
 const DOING: Record<LastOperation['type'], string> = {
   Create: 'Creating',
@@ -94,7 +94,7 @@ const DOING: Record<LastOperation['type'], string> = {
 };
 
 /** Text and tone of the STATUS column: one or two words. */
-export function summary(object: KubeObject): { text: string; tone: Tone } {
+export function summaryText(object: KubeObject): { text: string; tone: Tone } {
   const { lastOperation, lastErrors, phase } = statusOf(object);
   const deleting = object.metadata.deletionTimestamp !== undefined;
   const doing = deleting ? 'Deleting' : lastOperation === undefined ? undefined : DOING[lastOperation.type];
@@ -107,22 +107,23 @@ export function summary(object: KubeObject): { text: string; tone: Tone } {
   const ready = conditionOf(object, 'Ready');
   if (phase === 'Ready' && conditionOf(object, 'SpecAccepted')?.status === 'False')
     return { text: 'Change refused', tone: 'bad' };
-  if (phase) return { text: cell(phase), tone: ready?.status === 'True' ? 'good' : 'busy' };
+  if (phase) return { text: textCell(phase), tone: ready?.status === 'True' ? 'good' : 'busy' };
   if (ready === undefined) return { text: 'Pending', tone: 'busy' };
   if (ready.status === 'True') return { text: 'Ready', tone: 'good' };
-  return { text: cell(ready.reason) || 'NotReady', tone: ready.status === 'False' ? 'bad' : 'busy' };
+  return { text: textCell(ready.reason) || 'NotReady', tone: ready.status === 'False' ? 'bad' : 'busy' };
 }
 
 /** What happens to the object now, in one line. */
-export function activity(object: KubeObject): string {
+export function activityText(object: KubeObject): string {
   const { lastOperation, lastErrors } = statusOf(object);
   if (lastOperation?.state === 'Error' || lastOperation?.state === 'Failed') {
     const errors = lastErrors?.map((error) => error.description).join('; ');
-    return cell(errors || lastOperation.description);
+    return textCell(errors || lastOperation.description);
   }
   const ready = conditionOf(object, 'Ready');
-  if (lastOperation?.state === 'Succeeded' && ready?.status !== 'True' && ready?.message) return cell(ready.message);
-  return cell(lastOperation?.description || ready?.message || 'waiting for the operator');
+  if (lastOperation?.state === 'Succeeded' && ready?.status !== 'True' && ready?.message)
+    return textCell(ready.message);
+  return textCell(lastOperation?.description || ready?.message || 'waiting for the operator');
 }
 
 const READY_TONE: Record<Condition['status'], Tone> = { True: 'good', False: 'bad', Unknown: 'busy' };
@@ -159,18 +160,18 @@ function column<T extends KubeObject>(
   value: (object: T, now: number) => Cell | string | undefined,
   wide = false,
 ): Column {
-  const plain = (found: Cell | string | undefined) => (typeof found === 'object' ? found : cell(found));
+  const plain = (found: Cell | string | undefined) => (typeof found === 'object' ? found : textCell(found));
   return { title, wide, value: (object, now) => plain(value(object as T, now)) };
 }
 
 const NAME = column('NAME', (object) => object.metadata.name);
 const READY = column('READY', (object) => {
-  const ready = readyCell(readiness(object));
-  return isAsleep(object) ? { ...ready, tone: 'busy' } : ready;
+  const ready = readyCell(readinessText(object));
+  return isShownAsleep(object) ? { ...ready, tone: 'busy' } : ready;
 });
-const STATUS = column('STATUS', (object) => summary(object));
+const STATUS = column('STATUS', (object) => summaryText(object));
 const AGE = column('AGE', (object, now) => ageOf(object.metadata.creationTimestamp, now));
-const MESSAGE = column('MESSAGE', (object) => (isReady(object) ? '' : activity(object)), true);
+const MESSAGE = column('MESSAGE', (object) => (isReady(object) ? '' : activityText(object)), true);
 
 const ratio = (ready: number | undefined, desired: number | undefined): string | undefined =>
   desired === undefined ? undefined : `${ready ?? 0}/${desired}`;
@@ -180,13 +181,13 @@ function limit(title: string, metric: Metric): Column {
   return column<Quota>(title, ({ spec, status }) => {
     const allowed = spec.metrics[metric];
     if (allowed === undefined) return undefined;
-    return { text: `${cell(status?.used?.[metric] ?? '?')}/${cell(String(allowed))}` };
+    return { text: `${textCell(status?.used?.[metric] ?? '?')}/${textCell(String(allowed))}` };
   });
 }
 
 /** The first problem of the object. */
 const shownProblem = (object: KubeObject): string =>
-  cell(statusOf(object).conditions?.find((condition) => condition.status === 'False')?.message);
+  textCell(statusOf(object).conditions?.find((condition) => condition.status === 'False')?.message);
 
 const GENERIC: Column[] = [NAME, READY, STATUS, AGE];
 
@@ -196,7 +197,7 @@ const TABLES: Record<string, Column[]> = {
     column<WorkerCluster>('PROVIDER', (cluster) =>
       isSimulated(cluster)
         ? {
-            text: `${cell(cluster.spec.cloudProvider)} (SIMULATED${lacksControlPlane(cluster) ? ', NO CONTROL PLANE' : ''})`,
+            text: `${textCell(cluster.spec.cloudProvider)} (SIMULATED${showsNoControlPlane(cluster) ? ', NO CONTROL PLANE' : ''})`,
             tone: 'loud',
           }
         : cluster.spec.cloudProvider,

@@ -1,5 +1,5 @@
 import type { CommandSpec, OptionSpec } from './command.ts';
-import { CLI_KINDS, type CliKind, kindOf, kindWords, WORKER_CLUSTER } from './kinds.ts';
+import { CLI_KINDS, type CliKind, kindOf, kindWords, WORKER_CLUSTER_KIND } from './kinds.ts';
 
 type Wanted =
   | { what: 'words'; words: string[] }
@@ -34,11 +34,11 @@ export function completionsFor(
   if (complete === 'command') return { what: 'words', words: visible.map((spec) => spec.name) };
   if (complete === 'name') {
     const kind = positionals[0] === undefined ? undefined : kindOf(positionals[0]);
-    return { what: 'names', kind: kind ?? WORKER_CLUSTER, words: [] };
+    return { what: 'names', kind: kind ?? WORKER_CLUSTER_KIND, words: [] };
   }
   const kinds = CLI_KINDS.map(({ resource }) => resource.plural);
   // `describe NAME` defaults to WorkerClusters: its first argument is a kind or a name.
-  if (command.name === 'describe') return { what: 'names', kind: WORKER_CLUSTER, words: kinds };
+  if (command.name === 'describe') return { what: 'names', kind: WORKER_CLUSTER_KIND, words: kinds };
   return { what: 'words', words: current === '' ? [...kinds, 'all'] : [...kindWords(), 'all'] };
 }
 

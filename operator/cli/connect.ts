@@ -8,7 +8,7 @@ import { CliError, EXIT } from './errors.ts';
 import { type DeletedGarden, deletedGarden, forgetDeleted, gardenKubeconfigFile } from './garden.ts';
 import { readOptional } from './kubeconfig/file.ts';
 
-export interface Connection {
+export interface CliConnection {
   client: KubeClient;
   /** Namespace by -n, else that of the context, else `default`. */
   namespace: string;
@@ -51,7 +51,7 @@ export function kubeconfigSources(flag: string | undefined, env: Record<string, 
 }
 
 /** Client for the API server chosen by options and environment. Opens no connection yet. */
-export async function connect({ options, env }: Pick<Context, 'options' | 'env'>): Promise<Connection> {
+export async function connect({ options, env }: Pick<Context, 'options' | 'env'>): Promise<CliConnection> {
   const [named, namespace] = [options.text('context'), options.text('namespace')];
   for (const source of kubeconfigSources(options.text('kubeconfig'), env)) {
     const found = await foundFiles(source.files);
@@ -81,7 +81,7 @@ async function isChosenSince(
   found: FoundFile[],
   named: string | undefined,
 ): Promise<boolean> {
-  const { 'current-context': current } = await combined(found);
+  const { 'current-context': current } = await combinedKubeconfig(found);
   if (!current) return false;
   return named === undefined ? currentContext !== undefined && currentContext !== current : named === current;
 }
@@ -106,13 +106,13 @@ export async function foundFiles(files: readonly string[]): Promise<FoundFile[]>
 }
 
 /** Merges the files into one kubeconfig. Throws CliError if a file cannot be parsed. */
-export async function combined(found: FoundFile[]): Promise<KubeconfigDocument> {
+export async function combinedKubeconfig(found: FoundFile[]): Promise<KubeconfigDocument> {
   const { parseKubeconfig } = await import('./kubeconfig/config.ts');
   return combineKubeconfigs(found.map(({ file, text }) => ({ file, document: parseKubeconfig(text, file) })));
 }
 
 /** Client for the embedded garden, whichever kubeconfig other commands would use. */
-export async function connectGarden({ options, env }: Pick<Context, 'options' | 'env'>): Promise<Connection> {
+export async function connectGarden({ options, env }: Pick<Context, 'options' | 'env'>): Promise<CliConnection> {
   const file = gardenKubeconfigFile(env);
   const text = await readOptional(file);
   if (text === undefined)
@@ -125,9 +125,9 @@ async function open(
   source: string,
   context: string | undefined,
   namespace: string | undefined,
-): Promise<Connection> {
+): Promise<CliConnection> {
   const { namespaceOf, writeKubeconfig } = await import('./kubeconfig/config.ts');
-  const document = await combined(found);
+  const document = await combinedKubeconfig(found);
   const where = found.length === 1 ? found[0]!.file : `${source} (${dirname(found[0]!.file)}, ...)`;
   if (!context && !document['current-context']) throw await contextMissing(where, document, found);
   const { KubeClient } = await import('../kube/client.ts');

@@ -1,6 +1,6 @@
 import type { Schema } from '../api/crd.ts';
 import { undeclaredPaths } from '../kube/requests/undeclared-fields.ts';
-import { nearest } from './suggest.ts';
+import { nearestWord } from './suggest.ts';
 
 /** Most fields listed when no field is similar. */
 const MOST_LISTED = 12;
@@ -18,7 +18,7 @@ export async function suggestFields(kind: string, message: string): Promise<stri
     const last = path.lastIndexOf('.');
     const [parents, field] = [path.slice(0, Math.max(0, last)), path.slice(last + 1)];
     const known = Object.keys(schemaAt(schema, parents)?.properties ?? {});
-    return { parents, known, meant: nearest(field, known) };
+    return { parents, known, meant: nearestWord(field, known) };
   });
   const meant = undeclared.flatMap((field) => field.meant ?? []);
   if (meant.length > 0) return `did you mean ${meant.map((field) => `"${field}"`).join(' and ')}?`;

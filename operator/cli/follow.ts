@@ -5,7 +5,7 @@ import { silent } from '../kube/log.ts';
 import { reflect } from '../kube/reflector.ts';
 import type { Resource } from '../kube/resources.ts';
 
-export interface Seen<T extends KubeObject> {
+export interface FollowedObject<T extends KubeObject> {
   /** undefined: the object does not exist now. */
   object: T | undefined;
   /** Why the API server cannot be read now. `object` is then the last that was read. */
@@ -22,7 +22,7 @@ export async function follow<T extends KubeObject>(
   client: KubeClient,
   resource: Resource,
   { name, namespace }: { name: string; namespace?: string | undefined },
-  onSight: (seen: Seen<T>) => void,
+  onSight: (seen: FollowedObject<T>) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const hopeless = new AbortController();

@@ -1,6 +1,6 @@
 import type { GardenProgress } from '../garden/state/garden-progress.ts';
 import { InterruptedError, oneLine } from './errors.ts';
-import { type Progress, progressLine } from './render/progress.ts';
+import { type ProgressView, progressLine } from './render/progress.ts';
 import { type Paint, plain } from './render/text.ts';
 import type { Terminal } from './terminal.ts';
 import { logLine } from './waiting.ts';
@@ -53,7 +53,7 @@ export class GardenStages {
     nowMs: number,
     width: number,
     paint: Paint = plain,
-    unfinished: NonNullable<Progress['state']> = 'busy',
+    unfinished: NonNullable<ProgressView['state']> = 'busy',
   ): string[] {
     return this.#stages.map(({ event, startedMs, endedMs }) => {
       const state = endedMs !== undefined ? 'done' : unfinished;
@@ -94,7 +94,7 @@ export async function showProgress<T>(
   const stages = new GardenStages();
   const started = Date.now();
   const elapsed = () => Date.now() - started;
-  const draw = (unfinished?: Progress['state']) => {
+  const draw = (unfinished?: ProgressView['state']) => {
     if (region.animated) region.update(stages.lines(elapsed(), region.width, terminal.notePaint, unfinished));
   };
   const timer = region.animated ? setInterval(() => draw(), FRAME_MS) : undefined;

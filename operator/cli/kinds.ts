@@ -19,12 +19,12 @@ export interface CliKind {
   aliases: readonly string[];
 }
 
-export const WORKER_CLUSTER: CliKind = {
+export const WORKER_CLUSTER_KIND: CliKind = {
   resource: WORKERCLUSTERS,
   aliases: ['workercluster', 'wc', 'cluster', 'clusters'],
 };
-export const SHOOT: CliKind = { resource: SHOOTS, aliases: ['shoot'] };
-export const SEED: CliKind = { resource: SEEDS, aliases: ['seed'] };
+export const SHOOT_KIND: CliKind = { resource: SHOOTS, aliases: ['shoot'] };
+export const SEED_KIND: CliKind = { resource: SEEDS, aliases: ['seed'] };
 const CLOUD_PROFILE: CliKind = {
   resource: CLOUDPROFILES,
   aliases: ['cloudprofile', 'cprofile', 'cprofiles', 'profile', 'profiles'],
@@ -34,22 +34,22 @@ const CREDENTIALS_BINDING: CliKind = {
   aliases: ['credentialsbinding', 'cb', 'binding', 'bindings'],
 };
 const WORKLOAD_IDENTITY: CliKind = { resource: WORKLOADIDENTITIES, aliases: ['workloadidentity', 'wi'] };
-export const QUOTA: CliKind = { resource: QUOTAS, aliases: ['quota'] };
+export const QUOTA_KIND: CliKind = { resource: QUOTAS, aliases: ['quota'] };
 
-export const HUB: CliKind = { resource: HUBS, aliases: ['hub'] };
-export const MEMBERSHIP: CliKind = { resource: MEMBERSHIPS, aliases: ['membership'] };
+export const HUB_KIND: CliKind = { resource: HUBS, aliases: ['hub'] };
+export const MEMBERSHIP_KIND: CliKind = { resource: MEMBERSHIPS, aliases: ['membership'] };
 export const BURST_POLICY: CliKind = { resource: BURSTPOLICIES, aliases: ['burstpolicy', 'bp'] };
 
 export const CLI_KINDS: readonly CliKind[] = [
-  WORKER_CLUSTER,
-  SHOOT,
-  SEED,
+  WORKER_CLUSTER_KIND,
+  SHOOT_KIND,
+  SEED_KIND,
   CLOUD_PROFILE,
   CREDENTIALS_BINDING,
   WORKLOAD_IDENTITY,
-  QUOTA,
-  HUB,
-  MEMBERSHIP,
+  QUOTA_KIND,
+  HUB_KIND,
+  MEMBERSHIP_KIND,
   BURST_POLICY,
 ];
 

@@ -87,7 +87,7 @@ const OTHER_WORDS: Readonly<Record<string, string>> = {
 };
 
 /** Milliseconds of `90s`, `5m`, `1h30m`, `500ms` or a bare number of seconds; undefined for any other text. */
-export function parseDuration(text: string): number | undefined {
+export function parseCliDuration(text: string): number | undefined {
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
   if (!/^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(text)) return undefined;
   const units = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -184,7 +184,7 @@ function readValue(spec: OptionSpec, shown: string, text: string): string | numb
     return Number(text);
   }
   if (spec.type === 'duration') {
-    const duration = parseDuration(text);
+    const duration = parseCliDuration(text);
     if (duration === undefined) {
       throw new UsageError(`${shown} needs a duration, but got "${text}"`, 'write it like 90s, 5m or 1h30m');
     }

@@ -4,7 +4,7 @@ import { load } from 'js-yaml';
 import { PERMISSIONS } from '../../providers/index.ts';
 import { ANNOTATIONS, LABELS, OTHERS_ANNOTATIONS } from '../api/group.ts';
 import { KINDS } from '../api/kinds.ts';
-import { cell as cellOf, generatedNotice, page as pageOf, prose } from '../api/markdown.ts';
+import { markdownCell as cellOf, generatedNotice, markdownPage as pageOf, prose } from '../api/markdown.ts';
 import type { CommandSpec, OptionSpec } from './command.ts';
 import { COMMANDS, GLOBAL_OPTIONS } from './commands.ts';
 import { positionalWords } from './parse.ts';

@@ -4,8 +4,8 @@ import type { WorkerCluster } from '../api/workercluster.ts';
 import { KubeClient } from '../kube/client.ts';
 import { isTransient } from '../kube/errors.ts';
 import { SECRETS, SHOOTS } from '../kube/resources.ts';
-import { lacksControlPlane } from './clusterview.ts';
-import { type Connection, EMBEDDED_GARDEN } from './connect.ts';
+import { showsNoControlPlane } from './clusterview.ts';
+import { type CliConnection, EMBEDDED_GARDEN } from './connect.ts';
 import type { Context } from './context.ts';
 import { gardenDirectory } from './garden.ts';
 import type { WaitOptions } from './waiting.ts';
@@ -17,7 +17,7 @@ const ANSWER_MS = 2_000;
  * stale while control planes start again. Undefined for any other garden, whose clusters are not probed.
  */
 export async function askWhetherServes(
-  { client, namespace, source }: Connection,
+  { client, namespace, source }: CliConnection,
   { env }: Pick<Context, 'env'>,
 ): Promise<WaitOptions['serves']> {
   if (source !== EMBEDDED_GARDEN || (await gardenDirectory(env).read())?.seed !== 'local') return undefined;
@@ -37,7 +37,7 @@ export async function askWhetherServes(
 /** Whether the control plane stops and starts with this garden; one in another seed or on cloud machines keeps running. */
 async function isHostedHere(garden: KubeClient, cluster: WorkerCluster, signal: AbortSignal): Promise<boolean> {
   const { shootRef, mode, provider } = cluster.status ?? {};
-  if (!shootRef || lacksControlPlane(cluster) || (mode === 'SelfManaged' && provider !== 'local')) return false;
+  if (!shootRef || showsNoControlPlane(cluster) || (mode === 'SelfManaged' && provider !== 'local')) return false;
   const namespace = shootRef.namespace ?? cluster.metadata.namespace;
   const shoot = await garden.getOrUndefined<Shoot>(SHOOTS, shootRef.name, namespace, { signal });
   return shoot?.status?.seedName === EMBEDDED_SEED;

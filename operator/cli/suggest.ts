@@ -19,7 +19,7 @@ export function editDistance(a: string, b: string): number {
 }
 
 /** The most similar candidate; undefined if none is similar. */
-export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+export function nearestWord(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1;
   for (const candidate of candidates) {
@@ -35,6 +35,6 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
 
 /** `; did you mean "get"?` or nothing. */
 export function didYouMean(word: string, candidates: Iterable<string>): string | undefined {
-  const found = nearest(word, candidates);
+  const found = nearestWord(word, candidates);
   return found === undefined ? undefined : `did you mean "${found}"?`;
 }

@@ -1,15 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkerCluster } from '../api/workercluster.ts';
 import { firstAction } from './actions.ts';
-import { activity, failureOf, inNamespace, isAsleep, isReady, isSimulated, simulatedWarning } from './clusterview.ts';
-import { missing, notFound } from './commands/get.ts';
-import type { Connection } from './connect.ts';
+import {
+  activityText,
+  clusterFailureOf,
+  inNamespace,
+  isReady,
+  isShownAsleep,
+  isSimulated,
+  simulatedWarning,
+} from './clusterview.ts';
+import { missingError, notFound } from './commands/get.ts';
+import type { CliConnection } from './connect.ts';
 import type { Context } from './context.ts';
 import { CliError, EXIT, InterruptedError, oneLine } from './errors.ts';
-import { follow, type Seen } from './follow.ts';
-import { WORKER_CLUSTER } from './kinds.ts';
+import { type FollowedObject, follow } from './follow.ts';
+import { WORKER_CLUSTER_KIND } from './kinds.ts';
 import { formatAge } from './render/age.ts';
-import { type Progress, progressLine } from './render/progress.ts';
+import { type ProgressView, progressLine } from './render/progress.ts';
 import { type Paint, plain, truncate } from './render/text.ts';
 import type { LiveRegion } from './terminal.ts';
 
@@ -44,7 +52,7 @@ interface ClusterProgress {
   /** The status says Ready, but the API server of the cluster does not answer. */
   isSilent?: boolean;
   elapsedMs: number;
-  state: NonNullable<Progress['state']>;
+  state: NonNullable<ProgressView['state']>;
 }
 
 /** Lines about a cluster in progress: state, counts, problems. */
@@ -80,19 +88,19 @@ function where({
   isSilent,
   state,
   name,
-}: ClusterProgress): Pick<Progress, 'fraction' | 'message'> {
+}: ClusterProgress): Pick<ProgressView, 'fraction' | 'message'> {
   if (state === 'done') return { message: goal === 'Deleted' ? 'is gone' : outcome(cluster) };
   if (trouble !== undefined) return { message: `cannot read it: ${oneLine(trouble)}` };
   if (cluster === undefined) return { message: `waiting for ${name} to be created` };
   if (isSilent) return { message: SILENT };
   const operation = cluster.status?.lastOperation;
   const current = (operation?.type === 'Delete') === (cluster.metadata.deletionTimestamp !== undefined);
-  if (operation === undefined || !current || operation.state === 'Succeeded') return { message: activity(cluster) };
-  return { fraction: operation.progress / 100, message: activity(cluster) };
+  if (operation === undefined || !current || operation.state === 'Succeeded') return { message: activityText(cluster) };
+  return { fraction: operation.progress / 100, message: activityText(cluster) };
 }
 
 const outcome = (cluster: WorkerCluster | undefined): string =>
-  cluster && isAsleep(cluster) ? 'sleeps, as its spec asks' : 'is Ready';
+  cluster && isShownAsleep(cluster) ? 'sleeps, as its spec asks' : 'is Ready';
 
 function countsOf(cluster: WorkerCluster): string {
   const { controlPlane, nodes } = cluster.status ?? {};
@@ -107,7 +115,7 @@ function countsOf(cluster: WorkerCluster): string {
  * Throws CliError: not found (3), timed out (4), failed for good or deleted meanwhile (1); the signal's reason when aborted.
  */
 export async function waitForCluster(
-  { client, namespace }: Connection,
+  { client, namespace }: CliConnection,
   { terminal, signal }: Pick<Context, 'terminal' | 'signal'>,
   options: WaitOptions,
 ): Promise<WorkerCluster | undefined> {
@@ -116,7 +124,7 @@ export async function waitForCluster(
   const region = terminal.live();
   const stop = new AbortController();
   const over = AbortSignal.any([signal, stop.signal]);
-  let seen: Seen<WorkerCluster> | undefined;
+  let seen: FollowedObject<WorkerCluster> | undefined;
   let lastLogged = '';
   let existed = false;
   let isSilent = false;
@@ -177,7 +185,7 @@ export async function waitForCluster(
       }
       if (seen?.object === cluster) finish(cluster);
     };
-    const onSight = (sight: Seen<WorkerCluster>) => {
+    const onSight = (sight: FollowedObject<WorkerCluster>) => {
       if (stop.signal.aborted) return;
       const { object } = sight;
       const isOther = object !== undefined && options.uid !== undefined && object.metadata.uid !== options.uid;
@@ -185,12 +193,12 @@ export async function waitForCluster(
       seen = { ...sight, object: cluster };
       isSilent = false;
       if (sight.trouble !== undefined) return draw('busy');
-      const verdict = judge(cluster, existed, namespace, options);
+      const verdict = judgeWait(cluster, existed, namespace, options);
       // Draw nothing for a cluster that never existed.
       const wasNever = verdict instanceof CliError && cluster === undefined && !existed;
       if (wasNever) {
         seen = undefined;
-        void missing(client, WORKER_CLUSTER, name, namespace, over).then(fail);
+        void missingError(client, WORKER_CLUSTER_KIND, name, namespace, over).then(fail);
         return;
       }
       existed = cluster !== undefined;
@@ -199,7 +207,7 @@ export async function waitForCluster(
       if (verdict === 'wait') return draw('busy');
       void finishOnceServes(cluster!).catch((error) => over.aborted || fail(error));
     };
-    follow<WorkerCluster>(client, WORKER_CLUSTER.resource, { name, namespace }, onSight, over).then(
+    follow<WorkerCluster>(client, WORKER_CLUSTER_KIND.resource, { name, namespace }, onSight, over).then(
       // The wait has ended otherwise.
       () => stop.signal.aborted || fail(signal.reason),
       (error) => stop.signal.aborted || fail(signal.aborted ? signal.reason : error),
@@ -212,7 +220,7 @@ export async function waitForCluster(
  * Verdict on the current cluster: keep waiting, finish, finish once it `serves`, or fail. Pure.
  * @param existed whether the cluster existed when last read
  */
-export function judge(
+export function judgeWait(
   cluster: WorkerCluster | undefined,
   existed: boolean,
   namespace: string,
@@ -221,17 +229,17 @@ export function judge(
   if (goal === 'Deleted') return cluster === undefined ? 'finish' : 'wait';
   if (cluster === undefined) {
     if (existed) return new CliError(`WorkerCluster "${name}" was deleted in the meantime`);
-    return mayAppear ? 'wait' : notFound(WORKER_CLUSTER, name, namespace);
+    return mayAppear ? 'wait' : notFound(WORKER_CLUSTER_KIND, name, namespace);
   }
   // First: a cluster whose change was refused stays Ready, and a script must not take that for success.
-  const failure = failureOf(cluster);
+  const failure = clusterFailureOf(cluster);
   if (failure !== undefined)
     return new CliError(`WorkerCluster "${name}" failed: ${failure}`, {
       advice: [firstAction(cluster), `See "coppice describe ${name}${inNamespace(namespace)}"`]
         .filter(Boolean)
         .join(' '),
     });
-  if ((maySleep || goal === 'Hibernated') && isAsleep(cluster)) return 'finish';
+  if ((maySleep || goal === 'Hibernated') && isShownAsleep(cluster)) return 'finish';
   if (goal === 'Hibernated') return 'wait';
   return isReady(cluster) ? 'serves' : 'wait';
 }
@@ -239,14 +247,14 @@ export function judge(
 function timedOut(
   options: WaitOptions,
   namespace: string,
-  seen: Partial<Seen<WorkerCluster>> & { isSilent: boolean },
+  seen: Partial<FollowedObject<WorkerCluster>> & { isSilent: boolean },
   timeoutMs: number,
 ): CliError {
   const { name, goal } = options;
   const { object, trouble, isSilent } = seen;
-  const why = object === undefined ? (trouble ?? 'it does not exist yet') : isSilent ? SILENT : activity(object);
+  const why = object === undefined ? (trouble ?? 'it does not exist yet') : isSilent ? SILENT : activityText(object);
   const not = { Ready: 'is not Ready', Hibernated: 'does not sleep', Deleted: 'is not gone' }[goal];
-  const isSleeping = goal === 'Ready' && object !== undefined && isAsleep(object);
+  const isSleeping = goal === 'Ready' && object !== undefined && isShownAsleep(object);
   return new CliError(
     `WorkerCluster "${name}" in namespace ${namespace} ${not} after ${formatAge(timeoutMs)}: ${oneLine(why)}`,
     {

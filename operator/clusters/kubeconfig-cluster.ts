@@ -5,7 +5,7 @@ import { TENANT_LIMITS } from '../kube/http/answer-limits.ts';
 import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
 import type { Log } from '../kube/log.ts';
 import type { KubeObject, Node, Pod } from '../kube/resources.ts';
-import { kubeconfig } from '../pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../pki/kubeconfig.ts';
 import { ClusterConnection } from './cluster-connection.ts';
 import type { OpenCluster } from './open-clusters.ts';
 import { requestToken } from './service-account-token.ts';
@@ -129,7 +129,7 @@ async function ownKubeconfig(
     return token();
   });
   return {
-    kubeconfig: kubeconfig({ ...where, token: granted.token, name: 'cluster', user: ACCOUNT }),
+    kubeconfig: writeKubeconfigText({ ...where, token: granted.token, name: 'cluster', user: ACCOUNT }),
     // // The API server may grant a shorter life than requested.
     expiresAt: granted.expiresAt,
   };

@@ -181,7 +181,7 @@ export class SeedAccess {
 }
 
 /** UID of a cluster's namespace kube-system, which lives as long as the cluster. Throws the API server's error. */
-export async function identityOf(client: KubeClient, signal: AbortSignal): Promise<string> {
+export async function seedIdentityOf(client: KubeClient, signal: AbortSignal): Promise<string> {
   const { metadata } = await client.get(NAMESPACES, 'kube-system', undefined, { signal });
   return metadata.uid ?? '';
 }
@@ -270,7 +270,7 @@ export class SeedRegistry {
     const dialPod = credentials === '' ? this.#dialInGarden : podDialer(credentials);
     let access: SeedAccess | undefined;
     try {
-      const identity = await identityOf(client, signal);
+      const identity = await seedIdentityOf(client, signal);
       // // Checked before anything is read: objects missing from another cluster are not gone.
       refuseOther(seed, identity);
       const hasControlPlanePriority = await ensureControlPlanePriority(client, this.#log, signal);

@@ -2,7 +2,7 @@ import type { ErrorCode } from '../api/errors.ts';
 import { isRetryable } from '../api/errors.ts';
 
 /** Back-off in milliseconds. */
-export interface Waits {
+export interface BackoffWaits {
   first: number;
   longest: number;
 }
@@ -11,7 +11,7 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
 /** Special back-off by error code, milliseconds, for all clusters. */
-const WAITS: Partial<Record<ErrorCode, Waits>> = {
+const WAITS: Partial<Record<ErrorCode, BackoffWaits>> = {
   // Retrying for sold-out machines uses up the account's request rate.
   ERR_INFRA_RESOURCES_DEPLETED: { first: MINUTE, longest: 30 * MINUTE },
   // The following resolve by themselves, although Gardener leaves them to a person. Early retries prolong throttling.
@@ -23,18 +23,18 @@ const WAITS: Partial<Record<ErrorCode, Waits>> = {
   // The webhook's server may recover at any time, and repairing a webhook causes no event.
   ERR_PROBLEMATIC_WEBHOOK: { first: 10 * SECOND, longest: 2 * MINUTE },
 };
-const USUAL: Waits = { first: 10 * SECOND, longest: 10 * MINUTE };
+const USUAL: BackoffWaits = { first: 10 * SECOND, longest: 10 * MINUTE };
 /**
  * Back-off of deletions that only a person can help: retried nevertheless, because nobody may look at them any more.
  */
-const DELETION: Waits = { first: MINUTE, longest: 30 * MINUTE };
+const DELETION: BackoffWaits = { first: MINUTE, longest: 30 * MINUTE };
 
 /**
  * Milliseconds until the next try after `failures` consecutive failures; undefined: only a change of spec or
  * credentials, or operation "retry", helps. Deletions are retried for ever.
  * @param random in [0, 1), spreads clusters that failed together
  */
-export function backoff(
+export function retryDelayMs(
   code: ErrorCode | undefined,
   failures: number,
   random: number,
@@ -46,6 +46,6 @@ export function backoff(
   return waitOf(own ?? (hopeless ? DELETION : USUAL), failures, random);
 }
 
-/** Milliseconds until the next try; doubles each time. @param random see backoff */
-export const waitOf = ({ first, longest }: Waits, failures: number, random: number): number =>
+/** Milliseconds until the next try; doubles each time. @param random see retryDelayMs */
+export const waitOf = ({ first, longest }: BackoffWaits, failures: number, random: number): number =>
   Math.round(Math.min(longest, first * 2 ** (failures - 1)) * (0.75 + random / 2));

@@ -3,7 +3,7 @@ import { configurationProblem } from '../api/errors.ts';
 import { LABELS, ROLES } from '../api/group.ts';
 import { decidedSizesName } from '../api/names.ts';
 import type { DesiredPool } from '../api/pools.ts';
-import { type Decided, type DecidedSize, within } from '../capacity/desired-sizes.ts';
+import { boundSize, type Decided, type DecidedSize } from '../capacity/desired-sizes.ts';
 import { isSleepOrder, type KnownSleepOrder, type SleepOrder } from '../capacity/sleep-order.ts';
 import { KubeApiError } from '../kube/errors.ts';
 import type { Informer } from '../kube/informer.ts';
@@ -94,11 +94,11 @@ export class DecidedSizes {
    */
   async decide({ key, uid, pool, size }: Decision, signal?: AbortSignal): Promise<DecidedSize | undefined> {
     if (pool.sizedBy === 'person') return undefined;
-    let decided: DecidedSize = { ...size, count: within(pool, size.count) };
+    let decided: DecidedSize = { ...size, count: boundSize(pool, size.count) };
     await this.#change(key, signal, (before) => {
       const { pools, ...others } = before?.uid === uid ? before : { uid, pools: {} };
       const memory = size.memory ?? pools[pool.name]?.memory;
-      decided = { ...size, count: within(pool, size.count), ...(memory && { memory }) };
+      decided = { ...size, count: boundSize(pool, size.count), ...(memory && { memory }) };
       return { ...others, pools: { ...pools, [pool.name]: decided } };
     });
     await this.#cache.waitFor(() => isSame(this.get(key, uid), pool.name, decided), {

@@ -8,7 +8,7 @@ export const DRIFTED = 'Drifted';
 const SHOWN = 10;
 
 /** Condition Drifted for found drift. @param toMend advice, a sentence. Pure. */
-export function drifted(
+export function driftedCondition(
   changes: readonly Change[],
   toMend: string,
 ): SaidOf<'Drifted', 'AsApplied' | 'ChangedByOthers'> {

@@ -7,7 +7,7 @@ import { isTransient } from '../kube/errors.ts';
 import type { Informer } from '../kube/informer.ts';
 import { keyOf } from '../kube/resources.ts';
 import { say, withConditions } from './conditions.ts';
-import { explained } from './problematic-webhook.ts';
+import { explainWebhook } from './problematic-webhook.ts';
 import { writeStatus } from './status-writer.ts';
 import { withoutNumbers } from './without-numbers.ts';
 
@@ -44,7 +44,7 @@ export async function tellFailure<T extends KubeObject>(
   const newest = cache.get(keyOf(object));
   if (newest?.metadata.uid !== object.metadata.uid) return;
   const before: readonly Condition[] = newest?.status?.conditions ?? [];
-  const known = explained(error);
+  const known = explainWebhook(error);
   const text = errorText(known);
   if (before.some(({ message }) => withoutNumbers(message ?? '').includes(withoutNumbers(text)))) return;
   const message = `the operator failed to reconcile this ${object.kind}: ${text}. It tries again by itself`;

@@ -16,7 +16,7 @@ interface InUse {
 }
 
 /** Machine types of a cluster: from a WorkerCluster's status, or a Shoot's spec. */
-export function machineTypesOf(object: WorkerCluster | Shoot): string[] {
+export function grantedMachineTypesOf(object: WorkerCluster | Shoot): string[] {
   const types =
     object.kind === 'Shoot'
       ? (object.spec.provider.workers ?? []).map(({ machine }) => machine.type)
@@ -37,7 +37,7 @@ export function usedByShoot(shoot: Shoot): InUse | undefined {
     versions: known([status.kubernetesVersion, isOwned ? spec.kubernetes.version : undefined]),
     region: spec.region,
     zones: known((spec.provider.workers ?? []).flatMap(({ zones = [] }) => zones)),
-    machineTypes: machineTypesOf(shoot),
+    machineTypes: grantedMachineTypesOf(shoot),
   };
 }
 
@@ -66,7 +66,7 @@ export function usedByCluster(
     ]),
     region,
     zones: known(pools.flatMap(({ zones = [] }) => zones)),
-    machineTypes: known([...machineTypesOf(cluster), ...(shoot ? machineTypesOf(shoot) : [])]),
+    machineTypes: known([...grantedMachineTypesOf(cluster), ...(shoot ? grantedMachineTypesOf(shoot) : [])]),
     defaults: { ...defaultsOf(cluster, shoot?.spec.networking ?? madeHere?.cidrs), ...(region && { region }) },
   };
 }

@@ -16,7 +16,7 @@ export const codesOfRefusal = (text: string): ErrorCode[] => (webhookIn(text) ? 
  * The error with its code if a webhook caused it; else unchanged. The operator never changes or deletes a tenant's
  * webhook, whose purpose only the tenant knows.
  */
-export function explained(error: unknown): unknown {
+export function explainWebhook(error: unknown): unknown {
   if (error instanceof CoppiceError && error.code === 'ERR_PROBLEMATIC_WEBHOOK') return error;
   const text = error instanceof CoppiceError ? error.message : errorText(error);
   const name = webhookIn(text);

@@ -19,7 +19,7 @@ export const problem = (field: string, message: string, code: ErrorCode = 'ERR_C
 });
 
 /** A limited list of names for an error. */
-export const among = (names: readonly string[]): string =>
+export const shortList = (names: readonly string[]): string =>
   names.length > 12 ? `${names.slice(0, 12).join(', ')}, ...` : names.join(', ');
 
 /** Problems of a new cluster's spec by its profile, in any mode. Pure. */
@@ -43,14 +43,14 @@ export function resolvePlace({ cluster: { spec } }: Written, profile: CloudProfi
     problems.push(
       problem(
         'region',
-        `CloudProfile "${name}" has no region "${region}" (it has: ${among(profile.spec.regions.map((r) => r.name))})`,
+        `CloudProfile "${name}" has no region "${region}" (it has: ${shortList(profile.spec.regions.map((r) => r.name))})`,
       ),
     );
   }
   const zones = (known?.zones ?? []).map((zone) => zone.name);
   for (const zone of spec.zones ?? []) {
     if (known && !zones.includes(zone))
-      problems.push(problem('zones', `region ${region} has no zone "${zone}" (it has: ${among(zones)})`));
+      problems.push(problem('zones', `region ${region} has no zone "${zone}" (it has: ${shortList(zones)})`));
   }
   return { region, zones, problems };
 }
@@ -59,7 +59,7 @@ export function resolvePlace({ cluster: { spec } }: Written, profile: CloudProfi
 export function kubernetesProblems(wanted: string | undefined, profile: CloudProfile, now: Date): Problem[] {
   if (resolveVersion(wanted, profile, now) !== undefined) return [];
   const offered = (profile.spec.kubernetes.versions ?? []).map((offer) => offer.version);
-  const message = `CloudProfile "${profile.metadata.name}" offers no Kubernetes ${wanted ?? ''} (it offers: ${among(offered)})`;
+  const message = `CloudProfile "${profile.metadata.name}" offers no Kubernetes ${wanted ?? ''} (it offers: ${shortList(offered)})`;
   return [problem('kubernetes.version', message)];
 }
 
@@ -79,7 +79,7 @@ function gpuProblems(
   const known = offered.map((type) => `${type.name} with ${gpusOf(type)}`);
   const where = zones.length > 0 ? ` in ${zones.join(', ')}` : '';
   const message = `CloudProfile "${profile.metadata.name}" has no machine type with ${gpu} GPUs${where}`;
-  return [problem(field, `${message} (with GPUs it has: ${known.length > 0 ? among(known) : 'none'})`)];
+  return [problem(field, `${message} (with GPUs it has: ${known.length > 0 ? shortList(known) : 'none'})`)];
 }
 
 /** Problems of pools. Pure. */
@@ -93,17 +93,20 @@ export function poolProblems({ cluster }: Written, profile: CloudProfile, pools:
     const list = own?.machineTypes ? `pools[${index}].machineTypes` : 'machineTypes';
     for (const other of pool.alternatives) {
       if (types.includes(other)) continue;
-      const message = `CloudProfile "${name}" has no machine type "${other}" (it has: ${among(types)})`;
+      const message = `CloudProfile "${name}" has no machine type "${other}" (it has: ${shortList(types)})`;
       if (!problems.some((known) => known.field === list && known.message === message))
         problems.push(problem(list, message));
     }
     if (!pool.machineType)
       problems.push(
-        problem(field, `name a machine type: CloudProfile "${name}" has no default (it has: ${among(types)})`),
+        problem(field, `name a machine type: CloudProfile "${name}" has no default (it has: ${shortList(types)})`),
       );
     else if (!types.includes(pool.machineType)) {
       problems.push(
-        problem(field, `CloudProfile "${name}" has no machine type "${pool.machineType}" (it has: ${among(types)})`),
+        problem(
+          field,
+          `CloudProfile "${name}" has no machine type "${pool.machineType}" (it has: ${shortList(types)})`,
+        ),
       );
     } else problems.push(...gpuProblems(pool, index, cluster, profile));
   });

@@ -4,7 +4,8 @@ import { shortHash } from '../api/names.ts';
 const shareOf = (key: string): number => Number.parseInt(shortHash(key), 16) / 2 ** 32;
 
 /** The interval in milliseconds, up to a tenth shorter. Pure; constant per key. */
-export const spread = (everyMs: number, key: string): number => Math.round(everyMs * (0.9 + 0.1 * shareOf(key)));
+export const spreadInterval = (everyMs: number, key: string): number =>
+  Math.round(everyMs * (0.9 + 0.1 * shareOf(key)));
 
 /**
  * Next moment of this key, at constant times of the day, so that restarted operators do not check all clusters at once,

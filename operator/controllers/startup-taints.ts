@@ -1,19 +1,19 @@
 import { LABELS } from '../api/group.ts';
-import type { Node, Taint } from '../kube/resources.ts';
+import type { KubeTaint, Node } from '../kube/resources.ts';
 
 /** The used fields of a pool. */
 interface StartingPool {
   readonly name: string;
-  readonly startupTaints?: readonly Taint[];
+  readonly startupTaints?: readonly KubeTaint[];
 }
 
-const ofNode = ({ metadata }: Node, pools: readonly StartingPool[]): readonly Taint[] =>
+const ofNode = ({ metadata }: Node, pools: readonly StartingPool[]): readonly KubeTaint[] =>
   pools.find(({ name }) => [LABELS.pool, LABELS.alternativeOf].some((key) => name === metadata.labels?.[key]))
     ?.startupTaints ?? [];
 
 const isAmong =
-  (taints: readonly Taint[]) =>
-  ({ key, effect }: Taint): boolean =>
+  (taints: readonly KubeTaint[]) =>
+  ({ key, effect }: KubeTaint): boolean =>
     taints.some((one) => one.key === key && one.effect === effect);
 
 /** The node without startup taints: a pod that waits for an agent needs no other node. Pure. */

@@ -62,7 +62,7 @@ const withoutEmpty = (status: object): object =>
   Object.fromEntries(Object.entries(status).filter(([, value]) => !(Array.isArray(value) && value.length === 0)));
 
 /** The operation, with a new time only when it changed. */
-export function operation(
+export function movedOperation(
   before: LastOperation | undefined,
   next: Omit<LastOperation, 'lastUpdateTime'>,
   now: Date,

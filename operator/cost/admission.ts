@@ -2,7 +2,16 @@ import type { CloudProfile } from '../api/cloudprofile.ts';
 import type { ClusterSize } from '../api/cost.ts';
 import type { ErrorCode } from '../api/errors.ts';
 import { isForProject, METRICS, type Metric, type Quota } from '../api/quota.ts';
-import { type Amounts, formatAmount, growth, NOTHING, parseAmount, plus, type Usage, usageOf } from './usage.ts';
+import {
+  formatAmount,
+  NOTHING,
+  parseAmount,
+  plus,
+  type Usage,
+  type UsageAmounts,
+  usageGrowth,
+  usageOf,
+} from './usage.ts';
 
 /** A cluster that shares quotas with the others of its namespace. */
 export interface Claimant {
@@ -18,7 +27,7 @@ export interface Claimant {
 }
 
 /** Why a quota refuses a cluster's requested size. */
-export interface Refusal {
+export interface QuotaRefusal {
   /** Name of the quota. */
   readonly quota: string;
   readonly code: ErrorCode;
@@ -29,7 +38,7 @@ export interface Refusal {
 }
 
 /** The enforced limits of a quota. */
-export const limitsOf = (quota: Quota): Limit[] =>
+export const quotaLimitsOf = (quota: Quota): Limit[] =>
   METRICS.flatMap((metric) => {
     const limit = quota.spec.metrics[metric];
     return limit === undefined ? [] : [{ metric, limit: parseAmount(metric, limit) }];
@@ -61,7 +70,7 @@ const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
  * @param others all other clusters of the namespace
  * @param quotas all quotas of the namespace
  */
-export function admit(claimant: Claimant, others: readonly Claimant[], quotas: readonly Quota[]): Refusal[] {
+export function admit(claimant: Claimant, others: readonly Claimant[], quotas: readonly Quota[]): QuotaRefusal[] {
   if (!claimant.asked) return [];
   const accounts = accountsOf([claimant, ...others], quotas);
   serve(
@@ -78,7 +87,7 @@ export const nextInLine = (claimants: readonly Claimant[], quotas: readonly Quot
 const accountsOf = (claimants: readonly Claimant[], quotas: readonly Quota[]): Account[] =>
   quotas.filter(isForProject).map((quota) => {
     const { amounts } = usageTogether(claimants, quota.spec.currency);
-    return { quota, limits: limitsOf(quota), used: amounts, promised: NOTHING.amounts };
+    return { quota, limits: quotaLimitsOf(quota), used: amounts, promised: NOTHING.amounts };
   });
 
 /** Reserves each fitting request, the oldest first. */
@@ -102,14 +111,14 @@ interface Limit {
 interface Account {
   readonly quota: Quota;
   readonly limits: readonly Limit[];
-  readonly used: Amounts;
+  readonly used: UsageAmounts;
   /** Reserved for older waiting clusters that fit. */
-  promised: Amounts;
+  promised: UsageAmounts;
 }
 
 /** Effect of a cluster's request on one quota. */
 interface Change {
-  readonly more: Amounts;
+  readonly more: UsageAmounts;
   readonly exceeded: readonly Limit[];
   /** Resources without a price could cost any amount: no limit of money admits their growth. */
   readonly unpriced: { readonly metric: Metric; readonly what: readonly string[] } | undefined;
@@ -119,7 +128,7 @@ function changeOf({ held, asked, profile }: Claimant, { quota, limits, used, pro
   const { currency } = quota.spec;
   const before = usageOf(held, profile, currency);
   const after = asked ? usageOf(asked, profile, currency) : before;
-  const more = growth(before.amounts, after.amounts);
+  const more = usageGrowth(before.amounts, after.amounts);
   const exceeded = limits.filter(
     ({ metric, limit }) => more[metric] > 0n && used[metric] + promised[metric] + more[metric] > limit,
   );
@@ -127,7 +136,7 @@ function changeOf({ held, asked, profile }: Claimant, { quota, limits, used, pro
   return { more, exceeded, unpriced: money && { metric: money.metric, what: after.unknown } };
 }
 
-function refusals({ quota, used, promised }: Account, { more, exceeded, unpriced }: Change): Refusal[] {
+function refusals({ quota, used, promised }: Account, { more, exceeded, unpriced }: Change): QuotaRefusal[] {
   const { name } = quota.metadata;
   const { currency } = quota.spec;
   const lines = exceeded.map(({ metric, limit }) => {
@@ -140,7 +149,7 @@ function refusals({ quota, used, promised }: Account, { more, exceeded, unpriced
   });
   const told = `quota "${name}" allows ${lines.join(', and ')}. Ask for less, delete something, or have the quota raised; Coppice then continues by itself`;
   const metrics = exceeded.map(({ metric }) => metric);
-  const refused: Refusal[] =
+  const refused: QuotaRefusal[] =
     lines.length > 0 ? [{ quota: name, code: 'ERR_INFRA_QUOTA_EXCEEDED', message: told, metrics }] : [];
   if (!unpriced) return refused;
   const message = `quota "${name}" limits ${unpriced.metric}, but these have no price in ${currency}: ${unpriced.what.join('; ')}. Choose others, or have prices added to the CloudProfile`;

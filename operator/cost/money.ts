@@ -1,4 +1,4 @@
-import { scaled } from '../api/quantity.ts';
+import { scaledQuantity } from '../api/quantity.ts';
 
 /** Money in millionths of a currency, as integers: floating-point sums do not add up. */
 export type Micros = bigint;
@@ -6,7 +6,7 @@ export type Micros = bigint;
 const MICROS = 1_000_000n;
 
 /** Micros of a decimal ("0.096") or a quantity ("60", "4k"), rounded up. Throws RangeError otherwise. */
-export const parseMoney = (amount: string | number): Micros => scaled(amount, MICROS);
+export const parseMoney = (amount: string | number): Micros => scaledQuantity(amount, MICROS);
 
 /** The shortest decimal: 1920000n is "1.92". */
 export function formatMoney(micros: Micros): string {

@@ -1,16 +1,16 @@
 import type { CloudProfile, MachineType } from '../api/cloudprofile.ts';
 import type { ClusterSize } from '../api/cost.ts';
-import { formatBytes, formatCpu, scaled } from '../api/quantity.ts';
+import { formatBytes, formatCpu, scaledQuantity } from '../api/quantity.ts';
 import { HOURS_PER_MONTH, METRICS, type Metric } from '../api/quota.ts';
 import { formatMoney } from './money.ts';
 import { priceOf } from './price.ts';
 
 /** Integers of the smallest unit: millicores of cpu, bytes of memory, micros of money, otherwise pieces. */
-export type Amounts = Readonly<Record<Metric, bigint>>;
+export type UsageAmounts = Readonly<Record<Metric, bigint>>;
 
 /** A cluster's usage of what quotas limit. */
 export interface Usage {
-  readonly amounts: Amounts;
+  readonly amounts: UsageAmounts;
   /** A line for each part of unknown price or size, which the amounts exclude. */
   readonly unknown: readonly string[];
   /** Number of machines (and fees) without a price in the currency. */
@@ -34,7 +34,8 @@ export const NOTHING: Usage = {
 };
 
 /** Amount of a quantity, rounded up. Throws RangeError for an invalid quantity. */
-export const parseAmount = (metric: Metric, quantity: string | number): bigint => scaled(quantity, UNITS[metric]);
+export const parseAmount = (metric: Metric, quantity: string | number): bigint =>
+  scaledQuantity(quantity, UNITS[metric]);
 
 /** The amount as a canonical quantity. */
 export function formatAmount(metric: Metric, amount: bigint): string {
@@ -43,12 +44,13 @@ export function formatAmount(metric: Metric, amount: bigint): string {
   return UNITS[metric] === 1n ? amount.toString() : formatMoney(amount);
 }
 
-export const plus = (a: Amounts, b: Amounts): Amounts => combine(a, b, (x, y) => x + y);
+export const plus = (a: UsageAmounts, b: UsageAmounts): UsageAmounts => combine(a, b, (x, y) => x + y);
 
 /** Increase from `from` to `to` per metric; decreases count as zero. */
-export const growth = (from: Amounts, to: Amounts): Amounts => combine(from, to, (x, y) => (y > x ? y - x : 0n));
+export const usageGrowth = (from: UsageAmounts, to: UsageAmounts): UsageAmounts =>
+  combine(from, to, (x, y) => (y > x ? y - x : 0n));
 
-function combine(a: Amounts, b: Amounts, how: (x: bigint, y: bigint) => bigint): Amounts {
+function combine(a: UsageAmounts, b: UsageAmounts, how: (x: bigint, y: bigint) => bigint): UsageAmounts {
   const sum = { ...a };
   for (const metric of METRICS) sum[metric] = how(a[metric], b[metric]);
   return sum;
@@ -57,7 +59,7 @@ function combine(a: Amounts, b: Amounts, how: (x: bigint, y: bigint) => bigint):
 /**
  * undefined for a type that was removed from the profile or cannot be parsed: other clusters must not be blocked by it.
  */
-function machineAmounts(type: MachineType | undefined): Pick<Amounts, 'cpu' | 'memory' | 'gpu'> | undefined {
+function machineAmounts(type: MachineType | undefined): Pick<UsageAmounts, 'cpu' | 'memory' | 'gpu'> | undefined {
   if (!type) return undefined;
   try {
     const { cpu, memory, gpu } = type;

@@ -1,6 +1,6 @@
 import { type CertificateSigningRequest, CSRS } from '../kube/resources.ts';
 import { requestedSubject } from '../pki/requested-subject.ts';
-import type { Member, Reader, Trace, Wanted } from './contract.ts';
+import type { Member, Reader, Trace, WantedObject } from './contract.ts';
 import { CLUSTER_NAME } from './managed-cluster.ts';
 
 const USERS = 'system:open-cluster-management:';
@@ -17,7 +17,7 @@ export const requestTrace = (member: Member, name: string): Trace => ({
   labels: { [CLUSTER_NAME]: member.name },
 });
 
-export const approval = (name: string): Wanted => ({
+export const approval = (name: string): WantedObject => ({
   on: 'hub',
   resource: CSRS,
   subresource: 'approval',
@@ -42,7 +42,7 @@ export const approval = (name: string): Wanted => ({
  * Certificate requests to approve: only those by the member's account and for its name, as the labels can be written by
  * anybody with the right to request.
  */
-export async function requestsOf(hub: Reader, member: Member): Promise<string[]> {
+export async function agentRequestsOf(hub: Reader, member: Member): Promise<string[]> {
   const { namespace, name } = bootstrapOf(member);
   const labelSelector = `${CLUSTER_NAME}=${member.name}`;
   const requests = (await hub.list(CSRS, { labelSelector })) as CertificateSigningRequest[];

@@ -1,17 +1,17 @@
-import type { Amounts } from './contract.ts';
+import type { HubAmounts } from './contract.ts';
 
 /** Resource name of GPUs in pod requests. */
 export const GPU = 'nvidia.com/gpu';
 
 /** Amounts in a Kubernetes resource list that hubs are told of; hubs know no others. */
-export const amountsOf = ({ cpu, memory, [GPU]: gpu }: Readonly<Record<string, string>> = {}): Amounts => ({
+export const hubAmountsOf = ({ cpu, memory, [GPU]: gpu }: Readonly<Record<string, string>> = {}): HubAmounts => ({
   ...(cpu && { cpu }),
   ...(memory && { memory }),
   ...(gpu && { gpu }),
 });
 
 /** The Kubernetes resource list of such amounts. */
-export const quantitiesOf = ({ cpu, memory, gpu }: Amounts): Record<string, string> => ({
+export const quantitiesOf = ({ cpu, memory, gpu }: HubAmounts): Record<string, string> => ({
   ...(cpu && { cpu }),
   ...(memory && { memory }),
   ...(gpu && gpu !== '0' && { [GPU]: gpu }),

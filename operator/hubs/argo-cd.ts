@@ -1,15 +1,15 @@
 import { GROUP, LABELS } from '../api/group.ts';
 import type { HubSpec } from '../api/hub.ts';
-import { decoded, type KubeObject, keyOf, type Resource, SECRETS, type Secret } from '../kube/resources.ts';
+import { decodeSecret, type KubeObject, keyOf, type Resource, SECRETS, type Secret } from '../kube/resources.ts';
 import {
-  type Amounts,
+  type HubAmounts,
   type HubType,
   isForeign,
   type Member,
   type Place,
   type Reader,
   takenOver,
-  type Wanted,
+  type WantedObject,
 } from './contract.ts';
 import { rangeNotes } from './range-notes.ts';
 import { accountName, rulesOf } from './rights.ts';
@@ -87,10 +87,10 @@ export const argoCDHub: HubType<Seen> = {
     const { namespace } = secretPlace({ name: '' }, spec);
     const secrets = (await hub.list(SECRETS, { namespace, labelSelector: CLUSTER_SECRETS })) as Secret[];
     const server = urlOf(endpoint.server);
-    const found = secrets.find((one) => isForeign(one) && urlOf(decoded(one.data).server ?? '') === server);
+    const found = secrets.find((one) => isForeign(one) && urlOf(decodeSecret(one.data).server ?? '') === server);
     if (!found) return undefined;
     const { name } = found.metadata;
-    const called = decoded(found.data).name;
+    const called = decodeSecret(found.data).name;
     // // Applications refer to their cluster by name, and would lose it.
     const whyNot = called === name ? undefined : `Secret ${namespace}/${name} of the hub calls the cluster ${called}`;
     return { name, places: [takenOver(SECRETS, found)], ...(whyNot && { whyNot }) };
@@ -164,7 +164,7 @@ function clusterSecret(
   token: string,
   form: Form,
   skip = form === 'Initializing',
-): Wanted {
+): WantedObject {
   const { server, ca, proxyURL } = member.endpoint;
   const config = {
     bearerToken: token,
@@ -189,7 +189,7 @@ function clusterSecret(
  * The existing Secret in another form. While it is Open, its labels and annotations stay as generators saw them: a
  * change of the cluster, or its deletion, must not delete what is deployed on it.
  */
-function written(secret: Secret, spec: HubSpec, member: Member, form: Form, skip = false): Wanted {
+function written(secret: Secret, spec: HubSpec, member: Member, form: Form, skip = false): WantedObject {
   const { metadata, data } = secret;
   const { [SECRET_TYPE]: _, [LABELS.membership]: __, [LABELS.managedBy]: ___, ...labels } = metadata.labels ?? {};
   const capacity = form === 'Open' ? capacityIn(secret) : {};
@@ -197,7 +197,7 @@ function written(secret: Secret, spec: HubSpec, member: Member, form: Form, skip
   return { ...wanted, object: { ...wanted.object, ...(data && { data }) } };
 }
 
-const capacityIn = (secret: Secret | undefined): Amounts =>
+const capacityIn = (secret: Secret | undefined): HubAmounts =>
   Object.fromEntries(
     Object.entries(secret?.metadata.annotations ?? {})
       .filter(([key]) => key.startsWith(CAPACITY))
@@ -230,7 +230,7 @@ async function twinOf(hub: Reader, member: Member, spec: HubSpec): Promise<strin
   const server = urlOf(member.endpoint.server);
   for (const secret of await hub.list(SECRETS, { namespace, labelSelector: CLUSTER_SECRETS })) {
     if (secret.metadata.name === name) continue;
-    const other = decoded((secret as Secret).data);
+    const other = decodeSecret((secret as Secret).data);
     const same =
       urlOf(other.server ?? '') === server ? `URL ${server}` : other.name === member.name ? `name ${name}` : '';
     if (same)

@@ -2,16 +2,16 @@ import { ANNOTATIONS, LABELS } from '../api/group.ts';
 import type { HubSpec } from '../api/hub.ts';
 import type { SaidAs } from '../api/reasons.ts';
 import { type KubeObject, type Resource, SECRETS } from '../kube/resources.ts';
-import { kubeconfig } from '../pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../pki/kubeconfig.ts';
 import {
-  type Amounts,
+  type HubAmounts,
   type HubType,
   type Identity,
   isForeign,
   type Member,
   type Place,
   takenOver,
-  type Wanted,
+  type WantedObject,
 } from './contract.ts';
 import { decisionsFor, demandIn, PLACEMENTDECISIONS, placedIn } from './placement-decisions.ts';
 import { rangeNotes } from './range-notes.ts';
@@ -173,7 +173,7 @@ const profilePlace = (member: Member, spec: HubSpec): Place & { namespace: strin
   name: member.name,
 });
 
-function profileObject(member: Member, spec: HubSpec): Wanted {
+function profileObject(member: Member, spec: HubSpec): WantedObject {
   const { namespace, name } = profilePlace(member, spec);
   const { cluster, closed, labels } = member;
   return {
@@ -228,10 +228,10 @@ function profileStatus(member: Member, namespace: string): Record<string, unknow
   };
 }
 
-function accessSecret(member: Member, spec: HubSpec, token: string): Wanted {
+function accessSecret(member: Member, spec: HubSpec, token: string): WantedObject {
   const { namespace, name } = profilePlace(member, spec);
   const { server, ca = '' } = member.endpoint;
-  const text = kubeconfig({ server, ca, token, name: member.name, user: accountName(member) });
+  const text = writeKubeconfigText({ server, ca, token, name: member.name, user: accountName(member) });
   return secretWith(secretAt(namespace, name), { token, value: text });
 }
 
@@ -240,7 +240,7 @@ const propertiesOf = (profile: KubeObject | undefined): Map<string, string> =>
     ((profile?.status?.properties ?? []) as { name: string; value: string }[]).map((one) => [one.name, one.value]),
   );
 
-function amountsIn(profile: KubeObject | undefined): Amounts {
+function amountsIn(profile: KubeObject | undefined): HubAmounts {
   const suffix = '.allocatable';
   return Object.fromEntries(
     [...propertiesOf(profile)]

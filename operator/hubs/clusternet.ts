@@ -4,7 +4,15 @@ import type { Condition } from '../api/meta.ts';
 import type { Reason } from '../api/reasons.ts';
 import { podSecurityLabels } from '../kube/pod-security.ts';
 import { type KubeObject, keyOf, NAMESPACES, type Resource } from '../kube/resources.ts';
-import { type Amounts, type HubType, isForeign, type Member, type Trace, takenOver, type Wanted } from './contract.ts';
+import {
+  type HubAmounts,
+  type HubType,
+  isForeign,
+  type Member,
+  type Trace,
+  takenOver,
+  type WantedObject,
+} from './contract.ts';
 import { accountName, rulesOf } from './rights.ts';
 import { secretAt, secretWith } from './secrets.ts';
 
@@ -15,7 +23,7 @@ const resource = (group: string, version: string, kind: string): Resource => ({
   kind,
   namespaced: true,
 });
-export const MANAGEDCLUSTERS = resource('clusters', 'v1beta1', 'ManagedCluster');
+export const CLUSTERNET_CLUSTERS = resource('clusters', 'v1beta1', 'ManagedCluster');
 export const SUBSCRIPTIONS = resource('apps', 'v1alpha1', 'Subscription');
 export const BASES = resource('apps', 'v1alpha1', 'Base');
 export const DESCRIPTIONS = resource('apps', 'v1alpha1', 'Description');
@@ -67,14 +75,14 @@ export const clusternetHub: HubType<Seen> = {
   type: 'Clusternet',
   // // The namespace, with its prefix, has at most 63 characters.
   nameLimit: 52,
-  watches: [MANAGEDCLUSTERS],
+  watches: [CLUSTERNET_CLUSTERS],
   writes: [{ on: 'hub', resource: NAMESPACES }],
   dials: () => 'HubToMember',
 
   async validate(hub, { member }) {
     if (member?.proxyURL) return ['Clusternet reaches clusters by no proxy: leave member.proxyURL of the Hub out'];
     const missing: string[] = [];
-    for (const kind of [MANAGEDCLUSTERS, SUBSCRIPTIONS])
+    for (const kind of [CLUSTERNET_CLUSTERS, SUBSCRIPTIONS])
       if (!(await hub.serves(kind))) missing.push(`${kind.plural}.${kind.group}/${kind.version}`);
     return missing.length > 0 ? [`the hub serves no ${missing.join(', ')}: install Clusternet`] : [];
   },
@@ -92,18 +100,18 @@ export const clusternetHub: HubType<Seen> = {
 
   // // A cluster registered by an agent has the URL that the agent reports.
   async foreignEntry(hub, { endpoint }) {
-    const all = (await hub.list(MANAGEDCLUSTERS)) as ManagedCluster[];
+    const all = (await hub.list(CLUSTERNET_CLUSTERS)) as ManagedCluster[];
     const found = all.find((one) => isForeign(one) && one.status?.apiserverURL === endpoint.server);
     if (!found) return undefined;
     const whyNot = `ManagedCluster ${keyOf(found)} of the hub has an agent of somebody else's`;
-    return { name: found.metadata.name, places: [takenOver(MANAGEDCLUSTERS, found)], whyNot };
+    return { name: found.metadata.name, places: [takenOver(CLUSTERNET_CLUSTERS, found)], whyNot };
   },
 
   async observe(hub, _inside, member) {
     const name = namespaceName(member);
     const [namespace, cluster] = await Promise.all([
       hub.get(NAMESPACES, name),
-      hub.get(MANAGEDCLUSTERS, member.name, name) as Promise<ManagedCluster | undefined>,
+      hub.get(CLUSTERNET_CLUSTERS, member.name, name) as Promise<ManagedCluster | undefined>,
     ]);
     // // Nothing is read in a foreign namespace, since what is found may be deleted.
     if (member.closed !== 'Leaving' || namespace?.metadata.labels?.[LABELS.membership] === undefined)
@@ -148,7 +156,7 @@ export const clusternetHub: HubType<Seen> = {
       { apply: cluster ? [clusterWanted(member, id, cluster)] : [], places: [] },
       {
         // // Without the Secret Clusternet declares the cluster lost, and leaves its deployments there.
-        places: [{ on: 'hub', resource: MANAGEDCLUSTERS, namespace: namespaceName(member), name: member.name }],
+        places: [{ on: 'hub', resource: CLUSTERNET_CLUSTERS, namespace: namespaceName(member), name: member.name }],
         waiting: left.length > 0 ? `Clusternet takes Description ${left.join(', ')} out of the cluster` : undefined,
       },
       { places: [secretAt(namespaceName(member), DEPLOYER)] },
@@ -186,24 +194,24 @@ function idOf(member: Member, namespace: KubeObject | undefined): string {
 
 const labelsOf = ({ name }: Member, id: string) => ({ ...CREATED_BY, [CLUSTER_ID]: id, [CLUSTER_NAME]: name });
 
-function namespaceWanted(member: Member, id: string): Wanted {
+function namespaceWanted(member: Member, id: string): WantedObject {
   const labels = { ...labelsOf(member, id), ...podSecurityLabels('restricted') };
   const metadata = { name: namespaceName(member), labels };
   return { on: 'hub', resource: NAMESPACES, object: { apiVersion: 'v1', kind: 'Namespace', metadata } };
 }
 
-function deployerSecret(member: Member, id: string, token: string): Wanted {
+function deployerSecret(member: Member, id: string, token: string): WantedObject {
   const { server, ca = '' } = member.endpoint;
   const texts = { 'apiserver-advertise-url': server, 'ca.crt': ca, token };
   return secretWith(secretAt(namespaceName(member), DEPLOYER), texts, { labels: labelsOf(member, id) });
 }
 
-function clusterWanted(member: Member, id: string, live: ManagedCluster | undefined): Wanted {
+function clusterWanted(member: Member, id: string, live: ManagedCluster | undefined): WantedObject {
   const { name, closed, labels } = member;
   const leaves = closed === 'Leaving';
-  const wanted: Wanted = {
+  const wanted: WantedObject = {
     on: 'hub',
-    resource: MANAGEDCLUSTERS,
+    resource: CLUSTERNET_CLUSTERS,
     basedOn: live?.metadata.resourceVersion,
     object: {
       apiVersion: 'clusters.clusternet.io/v1beta1',
@@ -259,7 +267,7 @@ function statusOf({ answers, closed, version, capacity, endpoint }: Member, live
   };
 }
 
-const amounts = ({ gpu, ...rest }: Amounts): Record<string, string> => ({
+const amounts = ({ gpu, ...rest }: HubAmounts): Record<string, string> => ({
   ...rest,
   ...(gpu && { 'nvidia.com/gpu': gpu }),
 });

@@ -23,7 +23,7 @@ export interface Place {
 }
 
 /** A desired object. It is labelled as Coppice's when written, and foreign objects are never overwritten. */
-export interface Wanted {
+export interface WantedObject {
   readonly on: Side;
   readonly resource: Resource;
   readonly object: KubeObject;
@@ -100,10 +100,10 @@ export const JOIN_STEPS = ['IdentityReady', 'CredentialsReady', 'Registered', 'C
 export type JoinStep = (typeof JOIN_STEPS)[number];
 
 /** A step of a join: its desired objects, and what is still missing once they exist. */
-export interface Step {
+export interface HubStep {
   readonly type: JoinStep;
   /** In order of application. */
-  readonly apply?: readonly Wanted[];
+  readonly apply?: readonly WantedObject[];
   /** Objects that the hub will create because of them. */
   readonly traces?: readonly Trace[];
   /** What the hub must do before the next step begins: a sentence that names the object. undefined: nothing. */
@@ -111,9 +111,9 @@ export interface Step {
 }
 
 /** A stage of a leave: the next stage begins when all its objects are gone, finalizers included. */
-export interface Removal {
+export interface RemovalStep {
   /** Written first: shared objects without this member, and Coppice's own objects in another form. */
-  readonly apply?: readonly Wanted[];
+  readonly apply?: readonly WantedObject[];
   /** Objects of the hub whose names could not be recorded before: deleted first, by labels alone. */
   readonly sweep?: readonly Trace[];
   /** Objects named by the receipt, and traces in a namespace that the receipt names. */
@@ -156,14 +156,14 @@ export interface Credential {
 }
 
 /** Address of an API server. `ca` is PEM; absent: a public CA signs its certificate. */
-export interface Endpoint {
+export interface ApiServerEndpoint {
   readonly server: string;
   readonly ca?: string | undefined;
   readonly proxyURL?: string | undefined;
 }
 
 /** Amounts as Kubernetes quantities. */
-export type Amounts = Readonly<Partial<Record<'cpu' | 'memory' | 'gpu', string>>>;
+export type HubAmounts = Readonly<Partial<Record<'cpu' | 'memory' | 'gpu', string>>>;
 
 /** A cluster that is joining a hub or has joined it, as known without asking the hub. */
 export interface Member {
@@ -176,9 +176,9 @@ export interface Member {
   /** UID of its namespace kube-system: identifies the cluster, whatever its names. */
   readonly id: string;
   /** Address for the hub. */
-  readonly endpoint: Endpoint;
+  readonly endpoint: ApiServerEndpoint;
   /** Address of the hub for the member. */
-  readonly hub: Endpoint;
+  readonly hub: ApiServerEndpoint;
   /** Provider, region, mode, version and the Hub's own labels, as valid Kubernetes labels. */
   readonly labels: Readonly<Record<string, string>>;
   readonly zones: readonly string[];
@@ -186,9 +186,9 @@ export interface Member {
   readonly ranges?: { readonly pods?: string | undefined; readonly services?: string | undefined } | undefined;
   readonly version?: string | undefined;
   /** Allocatable of its nodes now; the planned amount where it scales from zero. */
-  readonly capacity: Amounts;
+  readonly capacity: HubAmounts;
   /** Allocatable of one node of each present size, or of each planned size where there are no nodes. */
-  readonly nodeSizes: readonly Amounts[];
+  readonly nodeSizes: readonly HubAmounts[];
   /** Whether its API server answers; otherwise nothing is written there. */
   readonly answers: boolean;
   /**
@@ -223,7 +223,7 @@ export interface Demand {
   /** Namespace in the hub; absent: cluster-scoped. */
   readonly namespace?: string | undefined;
   readonly count: number;
-  readonly each: Amounts;
+  readonly each: HubAmounts;
   /** Other resources requested per pod, by name (huge pages, devices). Absent: none. */
   readonly others?: Readonly<Record<string, string>>;
   /** Node rules of each pod, as in a pod spec. Absent: every node without taints. */
@@ -313,7 +313,7 @@ export interface DemandWatch {
  * Answer to a hub about a workload that it holds. Retry: no capacity can be bought for it now, and others may take its
  * turn.
  */
-export interface Answer {
+export interface WorkAnswer {
   readonly state: 'Ready' | 'Pending' | 'Retry';
   readonly message: string;
 }
@@ -337,7 +337,7 @@ export interface Asking {
    * The status parts to write, only those that differ, in order of urgency. Pure.
    * @param say answer for a source (undefined: unknown now); undefined: no policy buys for this hub
    */
-  answers(say: ((source: string) => Answer | undefined) | undefined, now: Date): readonly StatusPart[];
+  answers(say: ((source: string) => WorkAnswer | undefined) | undefined, now: Date): readonly StatusPart[];
 }
 
 /**
@@ -364,8 +364,8 @@ export interface HubType<Seen = unknown> {
    */
   foreignEntry?(hub: Reader, member: Member, spec: HubSpec): Promise<ForeignEntry | undefined>;
   /** The desired objects, the same at each call; also of a cluster that joined long ago. */
-  join(member: Member, spec: HubSpec, seen: Seen): readonly Step[];
-  leave(member: Member, spec: HubSpec, seen: Seen): readonly Removal[];
+  join(member: Member, spec: HubSpec, seen: Seen): readonly HubStep[];
+  leave(member: Member, spec: HubSpec, seen: Seen): readonly RemovalStep[];
   /** Effect of a drain with the hub's present setup. */
   drains(spec: HubSpec, seen: Seen): DrainEffect;
 
@@ -373,9 +373,9 @@ export interface HubType<Seen = unknown> {
    * Keeps new workloads away: existing objects in their form for a `closed` member; nothing is created. Absent: the hub
    * cannot cordon.
    */
-  cordon?(member: Member, spec: HubSpec, seen: Seen): readonly Wanted[];
+  cordon?(member: Member, spec: HubSpec, seen: Seen): readonly WantedObject[];
   /** Makes the hub move workloads away, in addition to `cordon`. */
-  drain?(member: Member, spec: HubSpec, seen: Seen): readonly Wanted[];
+  drain?(member: Member, spec: HubSpec, seen: Seen): readonly WantedObject[];
   /** Workloads still placed on the member. Absent: the hub cannot tell, and the drain counts as done. */
   placements?(member: Member, seen: Seen): readonly Placement[];
   /**
@@ -413,11 +413,11 @@ export interface HubType<Seen = unknown> {
    * The part of a node's free amounts that the hub counts, in a cluster with these node sizes. Absent: all of it. The
    * hub places nothing on uncounted amounts, so they are no free capacity.
    */
-  counts?(sizes: readonly Amounts[], spec: HubSpec): (free: Amounts) => Amounts;
+  counts?(sizes: readonly HubAmounts[], spec: HubSpec): (free: HubAmounts) => HubAmounts;
   /** Free capacity of the member as the hub believes. */
-  capacity?(member: Member, seen: Seen): Amounts | undefined;
+  capacity?(member: Member, seen: Seen): HubAmounts | undefined;
   /**
    * Additional objects that a renewed credential needs before the old one expires (a restart, a changed annotation).
    */
-  rotate?(member: Member, spec: HubSpec, seen: Seen): readonly Wanted[];
+  rotate?(member: Member, spec: HubSpec, seen: Seen): readonly WantedObject[];
 }

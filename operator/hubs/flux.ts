@@ -1,7 +1,7 @@
 import type { HubSpec } from '../api/hub.ts';
 import { kubeconfigSecretName } from '../api/names.ts';
-import { decoded, type Resource, SECRETS, type Secret } from '../kube/resources.ts';
-import { type HubType, isForeign, type Member, type Reader, takenOver, type Wanted } from './contract.ts';
+import { decodeSecret, type Resource, SECRETS, type Secret } from '../kube/resources.ts';
+import { type HubType, isForeign, type Member, type Reader, takenOver, type WantedObject } from './contract.ts';
 import { accountName, rulesOf } from './rights.ts';
 import { kubeconfigOf, type SecretPlace, secretAt, secretWith, serverIn } from './secrets.ts';
 
@@ -69,7 +69,8 @@ export const fluxHub: HubType<Seen> = {
     const { namespace, name: wanted } = secretPlace(member, spec);
     for (const name of new Set([wanted, ...(await namedSecrets(hub, namespace))])) {
       const secret = (await hub.get(SECRETS, name, namespace)) as Secret | undefined;
-      if (!secret || !isForeign(secret) || serverIn(decoded(secret.data)[KEY]) !== member.endpoint.server) continue;
+      if (!secret || !isForeign(secret) || serverIn(decodeSecret(secret.data)[KEY]) !== member.endpoint.server)
+        continue;
       const isOwnable = name === wanted;
       return {
         name: isOwnable ? member.name : name,
@@ -116,7 +117,7 @@ export const fluxHub: HubType<Seen> = {
 const secretPlace = (member: Member, { flux }: HubSpec): SecretPlace =>
   secretAt(flux?.namespace ?? member.cluster.namespace, kubeconfigSecretName(member.name));
 
-const accessSecret = (member: Member, spec: HubSpec, token: string): Wanted =>
+const accessSecret = (member: Member, spec: HubSpec, token: string): WantedObject =>
   secretWith(secretPlace(member, spec), { [KEY]: kubeconfigOf(member, token) }, { labels: member.labels });
 
 /** Names of kubeconfig Secrets that Flux objects use. */

@@ -3,7 +3,7 @@ import { ADMISSION_CONTROLLER } from '../api/group.ts';
 import type { Condition } from '../api/meta.ts';
 import type { SaidAs } from '../api/reasons.ts';
 import type { KubeObject } from '../kube/resources.ts';
-import type { Answer, Asking, Demand, DemandWatch, StatusPart } from './contract.ts';
+import type { Asking, Demand, DemandWatch, StatusPart, WorkAnswer } from './contract.ts';
 import {
   type CheckState,
   type DispatchedWorkload,
@@ -104,13 +104,13 @@ function answerTo(
   own: readonly string[],
   hubName: string,
   say: Say,
-): Answer | undefined {
+): WorkAnswer | undefined {
   const before = heldBefore(workload, passed, own);
   if (before.length > 0) {
     const message = `AdmissionCheck ${before.join(', ')} has to be Ready first: nothing is bought before that`;
     return { state: 'Pending', message };
   }
-  const retry = (message: string): Answer => ({ state: 'Retry', message });
+  const retry = (message: string): WorkAnswer => ({ state: 'Retry', message });
   // // The job would run in the hub itself, whose capacity no bought cluster increases.
   if (passed === undefined)
     return retry('Coppice buys clusters for MultiKueue only: its ClusterQueue names no AdmissionCheck of MultiKueue');
@@ -129,7 +129,7 @@ const noPolicy = (hubName: string): string => `no BurstPolicy names Hub ${hubNam
 function answerPart(
   { metadata, status }: DispatchedWorkload,
   own: readonly string[],
-  { state, message }: Answer,
+  { state, message }: WorkAnswer,
   now: Date,
 ): { part: StatusPart; isNews: boolean }[] {
   const words = message.slice(0, MOST_WORDS);

@@ -4,7 +4,7 @@ import { NOT_JUDGED } from '../burst/fit/not-judged.ts';
 import { effectiveRequests } from '../kube/effective-requests.ts';
 import { type KubeObject, keyOf } from '../kube/resources.ts';
 import { GPU, othersOf } from './amounts.ts';
-import type { Amounts, Demand } from './contract.ts';
+import type { Demand, HubAmounts } from './contract.ts';
 import { isReadable, type PodSet, templateOf } from './kueue-pods.ts';
 
 /** Kueue's default name of a podSet. */
@@ -157,7 +157,7 @@ const hasCondition = (workload: DispatchedWorkload, type: string): boolean =>
  * Digest of the fields of a Workload or ClusterQueue that can change the result of the two functions here; undefined:
  * none can. It knows neither AdmissionChecks nor clusters, so it may change without effect. Pure.
  */
-export function waitsFor(object: KubeObject): string | undefined {
+export function kueueWaitsFor(object: KubeObject): string | undefined {
   if (object.kind === 'ClusterQueue') return inactiveSince(object as ClusterQueue);
   const workload = object as DispatchedWorkload;
   if (!isAlive(workload)) return undefined;
@@ -265,7 +265,7 @@ function fits(demands: readonly Demand[], { spec = {} }: ClusterQueue): boolean 
   const nominal = (resource: string, parse: (quantity: string | number) => number) =>
     quotas?.filter(({ name }) => name === resource).reduce((sum, { nominalQuota }) => sum + parse(nominalQuota), 0) ??
     0;
-  const asked = (of: keyof Amounts, parse: (quantity: string) => number) =>
+  const asked = (of: keyof HubAmounts, parse: (quantity: string) => number) =>
     demands.reduce((sum, { count, each }) => sum + count * parse(each[of] ?? '0'), 0);
   try {
     return (
@@ -296,7 +296,7 @@ const priorityOf = ({ spec: { priority } = {} }: DispatchedWorkload): Pick<Deman
 function placingOf(
   workload: DispatchedWorkload,
   podSet: PodSet | undefined,
-  each: Amounts,
+  each: HubAmounts,
 ): Pick<Demand, 'others' | 'template' | 'problem'> | undefined {
   if (!podSet) return {};
   if (!isReadable(podSet)) return undefined;
@@ -314,7 +314,7 @@ function placingOf(
 }
 
 /** @returns undefined: the amounts cannot be read */
-function eachOf({ count = 0, resourceUsage = {} }: Assigned): Amounts | undefined {
+function eachOf({ count = 0, resourceUsage = {} }: Assigned): HubAmounts | undefined {
   const { cpu, memory, [GPU]: gpu } = resourceUsage;
   try {
     return {

@@ -2,7 +2,7 @@ import { NOT_JUDGED, notJudgedOf } from '../burst/fit/not-judged.ts';
 import { amountsByName, effectiveRequests } from '../kube/effective-requests.ts';
 import type { KubeObject, Pod } from '../kube/resources.ts';
 import { quantitiesOf } from './amounts.ts';
-import type { Amounts, PodTemplate } from './contract.ts';
+import type { HubAmounts, PodTemplate } from './contract.ts';
 
 /** The fields of a podSet that are read: a number of equal pods of a Workload. */
 export interface PodSet {
@@ -39,7 +39,7 @@ const OWN_GATES = 'kueue.x-k8s.io/';
 export function templateOf(
   workload: KubeObject,
   { template, topologyRequest = {} }: PodSet,
-  each: Amounts,
+  each: HubAmounts,
 ): { template: PodTemplate } | { problem: string } {
   const { spec, metadata = {} } = template;
   const [notJudged] = notJudgedOf(spec);
@@ -126,7 +126,7 @@ function containerOf(
 }
 
 /** Amounts that quota counts beyond the template are overhead: defaults of the namespace, or of a RuntimeClass. */
-function overheadOf(spec: Pod['spec'], each: Amounts): Pick<Pod['spec'], 'overhead'> {
+function overheadOf(spec: Pod['spec'], each: HubAmounts): Pick<Pod['spec'], 'overhead'> {
   const asked = effectiveRequests({ spec });
   const own = effectiveRequests({ spec: { containers: [], overhead: spec.overhead ?? {} } });
   const more = [...amountsByName(quantitiesOf(each))].filter(([name, amount]) => amount > (asked.get(name) ?? 0));

@@ -5,7 +5,7 @@ import type { Condition } from '../api/meta.ts';
 import { kubeconfigSecretName } from '../api/names.ts';
 import {
   conditionIsTrue,
-  decoded,
+  decodeSecret,
   type KubeObject,
   keyOf,
   type Resource,
@@ -21,10 +21,10 @@ import {
   type Reader,
   type Trace,
   takenOver,
-  type Wanted,
+  type WantedObject,
 } from './contract.ts';
 import { type AdmissionCheck, askingOf, askWatch, ownChecks } from './kueue-admission.ts';
-import { type DispatchedWorkload, firstJob, type Queues, waitingJobs, waitsFor } from './kueue-demand.ts';
+import { type DispatchedWorkload, firstJob, kueueWaitsFor, type Queues, waitingJobs } from './kueue-demand.ts';
 import {
   ADMISSIONCHECKS,
   CLUSTERQUEUES,
@@ -212,7 +212,7 @@ export const kueueHub: HubType<Seen> = {
     return firstJob(workloads, name, active, { local, cluster });
   },
   placed: async (hub) => placedIn((await hub.list(WORKLOADS)) as Workload[]),
-  demandWatch: { resources: [WORKLOADS, CLUSTERQUEUES], says: waitsFor },
+  demandWatch: { resources: [WORKLOADS, CLUSTERQUEUES], says: kueueWaitsFor },
 
   async asks(hub, spec, hubName) {
     const checks = (await hub.list(ADMISSIONCHECKS)) as AdmissionCheck[];
@@ -227,14 +227,14 @@ const configName = (hubName: string, { kueue }: HubSpec): string => kueue?.confi
 const secretPlace = ({ name }: Member, { kueue }: HubSpec): SecretPlace =>
   secretAt(kueue?.namespace ?? 'kueue-system', kubeconfigSecretName(name));
 
-const wanted = (resource: Resource, object: Pick<KubeObject, 'metadata' | 'spec'>): Wanted => ({
+const wanted = (resource: Resource, object: Pick<KubeObject, 'metadata' | 'spec'>): WantedObject => ({
   on: 'hub',
   resource,
   object: { apiVersion: `${KUEUE_GROUP}/v1beta2`, kind: resource.kind, ...object },
 });
 
 /** Kueue reads neither labels nor annotations: they are for whoever sets the quotas of the hub's ClusterQueues. */
-function clusterObject(member: Member, spec: HubSpec): Wanted {
+function clusterObject(member: Member, spec: HubSpec): WantedObject {
   const { name, labels, capacity } = member;
   const amounts = Object.entries(capacity).map(([resource, amount]) => [`${GROUP}/capacity.${resource}`, amount]);
   return wanted(MULTIKUEUECLUSTERS, {
@@ -253,7 +253,7 @@ function whyNotActive(name: string, cluster: Conditioned | undefined): string | 
 }
 
 /** The AdmissionCheck that ClusterQueues of the hub name to have their jobs dispatched. */
-function admissionCheck(member: Member, spec: HubSpec): Wanted {
+function admissionCheck(member: Member, spec: HubSpec): WantedObject {
   const name = configName(member.hubName, spec);
   const parameters = { apiGroup: KUEUE_GROUP, kind: MULTIKUEUECONFIGS.kind, name };
   const check = { metadata: { name }, spec: { controllerName: MULTIKUEUE_CONTROLLER, parameters } };
@@ -274,7 +274,7 @@ function listFor({ name }: Member, config: KubeObject | undefined, takesWork: bo
  * Written only where it differs, and only at the version read: a cluster that another membership has just added stays
  * listed.
  */
-function listWanted(member: Member, spec: HubSpec, config: KubeObject | undefined, list: string[]): Wanted[] {
+function listWanted(member: Member, spec: HubSpec, config: KubeObject | undefined, list: string[]): WantedObject[] {
   const clusters = list.length > 0 ? list : [NO_CLUSTER];
   if (config && clusters.join() === listIn(config).join()) return [];
   const { resourceVersion } = config?.metadata ?? {};
@@ -290,7 +290,7 @@ async function queuesOf(hub: Reader, inside: Reader): Promise<LocalQueue[]> {
 }
 
 /** @param policy undefined: queues that Coppice stopped are resumed */
-function queuesAs({ hubName }: Member, queues: readonly LocalQueue[], policy?: StopPolicy): Wanted[] {
+function queuesAs({ hubName }: Member, queues: readonly LocalQueue[], policy?: StopPolicy): WantedObject[] {
   return queues.flatMap(({ metadata, spec }) => {
     const { namespace = '', name, resourceVersion = '', annotations } = metadata;
     const stopped = spec?.stopPolicy ?? 'None';
@@ -313,7 +313,7 @@ async function foreignEntryIn(hub: Reader, member: Member, spec: HubSpec): Promi
     if (locationType !== 'Secret') continue;
     const place = secretAt(secretPlace(member, spec).namespace, location);
     const secret = (await hub.get(SECRETS, place.name, place.namespace)) as Secret | undefined;
-    if (serverIn(decoded(secret?.data)[KEY]) !== member.endpoint.server) continue;
+    if (serverIn(decodeSecret(secret?.data)[KEY]) !== member.endpoint.server) continue;
     // // Foreign lists name it: without the cluster Kueue stops at such a list, and dispatches to none of its clusters.
     const whyNot = `MultiKueueCluster ${one.metadata.name} of the hub is named by lists of somebody else's`;
     return { name: one.metadata.name, places: [takenOver(MULTIKUEUECLUSTERS, one)], whyNot };

@@ -1,8 +1,8 @@
 import { GROUP, LABELS } from '../api/group.ts';
 import type { HubSpec } from '../api/hub.ts';
 import type { KubeObject, Resource } from '../kube/resources.ts';
-import { amountsOf } from './amounts.ts';
-import type { Amounts, Member, Wanted } from './contract.ts';
+import { hubAmountsOf } from './amounts.ts';
+import type { HubAmounts, Member, WantedObject } from './contract.ts';
 import { rangeNotes } from './range-notes.ts';
 
 /** Domain of Open Cluster Management's groups and labels. */
@@ -45,7 +45,7 @@ export interface ManagedCluster extends KubeObject {
  * Whether a Coppice operator created it for this cluster; the namespace of a foreign one would otherwise be deleted as
  * a trace. Pure.
  */
-export const isOurs = ({ id }: Member, cluster: ManagedCluster | undefined): boolean =>
+export const isOurManagedCluster = ({ id }: Member, cluster: ManagedCluster | undefined): boolean =>
   cluster?.metadata.labels?.[LABELS.membership] !== undefined && cluster.metadata.labels[LABELS.memberIdentity] === id;
 
 /**
@@ -57,7 +57,7 @@ export function managedCluster(
   { openClusterManagement }: HubSpec,
   live: ManagedCluster | undefined,
   drain = false,
-): Wanted {
+): WantedObject {
   const { name, labels, closed, endpoint, ranges } = member;
   const { clusterSet } = openClusterManagement ?? {};
   const shown = { ...labels, ...(clusterSet && { [`cluster.${DOMAIN}/clusterset`]: clusterSet }) };
@@ -81,7 +81,7 @@ export function managedCluster(
         managedClusterClientConfigs: [
           { url: endpoint.server, ...(endpoint.ca && { caBundle: Buffer.from(endpoint.ca).toString('base64') }) },
         ],
-        taints: taints(live?.spec?.taints ?? [], closed, drain),
+        taints: managedClusterTaints(live?.spec?.taints ?? [], closed, drain),
       },
     },
   };
@@ -91,7 +91,7 @@ export function managedCluster(
  * The taint list is atomic: taints of the hub and of people are repeated unchanged, with the time set by the hub's
  * webhook. A new or changed taint of Coppice's has no time; the webhook rejects one. Pure.
  */
-export function taints(live: readonly Taint[], closed: Member['closed'], drain: boolean): Taint[] {
+export function managedClusterTaints(live: readonly Taint[], closed: Member['closed'], drain: boolean): Taint[] {
   const before = live.find(({ key }) => key === TAINT);
   const others = () => live.filter(({ key }) => key !== TAINT);
   if (!closed) return others();
@@ -116,4 +116,5 @@ export function whyNotAvailable(name: string, live: ManagedCluster | undefined):
 }
 
 /** Total capacity reported to the hub, which never knows the free amount. Pure. */
-export const amountsIn = (cluster: ManagedCluster | undefined): Amounts => amountsOf(cluster?.status?.allocatable);
+export const amountsIn = (cluster: ManagedCluster | undefined): HubAmounts =>
+  hubAmountsOf(cluster?.status?.allocatable);

@@ -7,31 +7,31 @@ import {
   type KubeObject,
   keyOf,
   NAMESPACES,
+  RBAC_ROLES,
   type Resource,
   ROLEBINDINGS,
-  ROLES,
 } from '../kube/resources.ts';
-import { kubeconfig } from '../pki/kubeconfig.ts';
-import { approval, bootstrapOf, requestsOf, requestTrace } from './agent-requests.ts';
+import { writeKubeconfigText } from '../pki/kubeconfig.ts';
+import { agentRequestsOf, approval, bootstrapOf, requestTrace } from './agent-requests.ts';
 import {
-  type Endpoint,
+  type ApiServerEndpoint,
   type ForeignEntry,
+  type HubStep,
   type HubType,
   isForeign,
   type Member,
   type Reader,
-  type Removal,
-  type Step,
+  type RemovalStep,
   type Trace,
   takenOver,
-  type Wanted,
+  type WantedObject,
 } from './contract.ts';
 import {
   ADDONS,
   amountsIn,
   CLUSTER_NAME,
   DOMAIN,
-  isOurs,
+  isOurManagedCluster,
   KLUSTERLETS,
   MANAGEDCLUSTERS,
   MANIFESTWORKS,
@@ -123,14 +123,14 @@ export const openClusterManagementHub: HubType<Seen> = {
     const leaves = member.closed === 'Leaving';
     const [cluster, requests, image, works] = await Promise.all([
       hub.get(MANAGEDCLUSTERS, member.name) as Promise<ManagedCluster | undefined>,
-      leaves ? [] : requestsOf(hub, member),
+      leaves ? [] : agentRequestsOf(hub, member),
       leaves || spec.member?.agentImage ? undefined : operatorImage(hub),
       leaves || member.closed === 'Asleep' ? worksOf(hub, member) : [],
     ]);
     return { cluster, requests, image, works };
   },
 
-  join(member, spec, { cluster, requests, image: ofHub }): readonly Step[] {
+  join(member, spec, { cluster, requests, image: ofHub }): readonly HubStep[] {
     const { access, bootstrap } = member.credentials;
     const image = spec.member?.agentImage ?? ofHub;
     const shown = amountsIn(cluster);
@@ -156,7 +156,7 @@ export const openClusterManagementHub: HubType<Seen> = {
         ],
         traces: [
           ...requests.map((name) => requestTrace(member, name)),
-          ...(isOurs(member, cluster) ? traces(member) : []),
+          ...(isOurManagedCluster(member, cluster) ? traces(member) : []),
         ],
         waiting: image ? whyNotAvailable(member.name, cluster) : noImage,
       },
@@ -169,7 +169,7 @@ export const openClusterManagementHub: HubType<Seen> = {
 
   // // The agents delete the objects of ManifestWorks, and the operator uses their Secrets to remove them from the
   // member: hence the order.
-  leave: (member): readonly Removal[] => [
+  leave: (member): readonly RemovalStep[] => [
     { places: [{ on: 'hub', resource: MANAGEDCLUSTERS, name: member.name }] },
     {
       // // The hub creates the namespace and keeps it: a later cluster of the same name would find its contents.
@@ -200,7 +200,7 @@ const agentsOf = (member: Member): string => `klusterlet-${agentsName(member)}`;
  * The agents' namespace. Agents set no seccomp profile (manifests/klusterlet of OCM), which level `restricted` would
  * reject.
  */
-const agentNamespace = (member: Member): Wanted => ({
+const agentNamespace = (member: Member): WantedObject => ({
   on: 'hub',
   resource: NAMESPACES,
   object: {
@@ -241,18 +241,23 @@ function traces(member: Member): Trace[] {
     ofCluster(CLUSTERROLEBINDINGS),
     ofAgents(CLUSTERROLES, '-registration:addon-management'),
     ofAgents(CLUSTERROLEBINDINGS, '-registration:addon-management'),
-    ofAgents(ROLES, ':extension-apiserver'),
+    ofAgents(RBAC_ROLES, ':extension-apiserver'),
     ofAgents(ROLEBINDINGS, '-registration:agent'),
     ofAgents(ROLEBINDINGS, '-work:agent'),
   ];
 }
 
-function secret(member: Member, name: string, { server, ca = '', proxyURL }: Endpoint, token: string): Wanted {
-  const text = kubeconfig({ server, ca, token, proxyURL, name: 'cluster', user: 'coppice' });
+function secret(
+  member: Member,
+  name: string,
+  { server, ca = '', proxyURL }: ApiServerEndpoint,
+  token: string,
+): WantedObject {
+  const text = writeKubeconfigText({ server, ca, token, proxyURL, name: 'cluster', user: 'coppice' });
   return secretWith(secretAt(agentsOf(member), name), { kubeconfig: text });
 }
 
-const klusterlet = (member: Member, image: string): Wanted => ({
+const klusterlet = (member: Member, image: string): WantedObject => ({
   on: 'hub',
   resource: KLUSTERLETS,
   object: {

@@ -4,7 +4,7 @@ import { EVERY_NAMESPACE, type HubSpec } from '../api/hub.ts';
 import { labelSelectorSchema, matchesLabels } from '../api/label-selector.ts';
 import { POD_PRIORITY } from '../api/schema.ts';
 import { type KubeObject, keyOf, type Resource } from '../kube/resources.ts';
-import { amountsOf, othersOf } from './amounts.ts';
+import { hubAmountsOf, othersOf } from './amounts.ts';
 import type { Demand, PlacedSource } from './contract.ts';
 
 const GROUP = 'multicluster.x-k8s.io';
@@ -93,7 +93,7 @@ export const demandIn = (decisions: readonly KubeObject[], spec: HubSpec): Deman
     const known = { source, ...(uid && { uid }), namespace, since: creationTimestamp };
     if (typeof said === 'string') {
       const problem = `annotation ${ANNOTATIONS.unplaced} cannot be read: ${said}`;
-      return [{ ...known, count: 0, each: amountsOf({}), problem }];
+      return [{ ...known, count: 0, each: hubAmountsOf({}), problem }];
     }
     const { replicas, requests, clusterSelector, nodes, priority } = said;
     if (replicas === 0) return [];
@@ -102,7 +102,7 @@ export const demandIn = (decisions: readonly KubeObject[], spec: HubSpec): Deman
       {
         ...known,
         count: replicas,
-        each: amountsOf(requests),
+        each: hubAmountsOf(requests),
         ...(Object.keys(others).length > 0 && { others }),
         ...(nodes && { nodes }),
         ...(priority !== undefined && { priority }),

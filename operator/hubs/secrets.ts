@@ -1,7 +1,7 @@
 import { parseUntrustedKubeconfig } from '../kube/kubeconfig.ts';
 import { type ObjectMeta, SECRETS } from '../kube/resources.ts';
-import { kubeconfig } from '../pki/kubeconfig.ts';
-import type { Member, Place, Wanted } from './contract.ts';
+import { writeKubeconfigText } from '../pki/kubeconfig.ts';
+import type { Member, Place, WantedObject } from './contract.ts';
 import { accountName } from './rights.ts';
 
 /** Location of a Secret in a hub. */
@@ -19,7 +19,7 @@ export const secretWith = (
   { on, resource, namespace, name }: SecretPlace,
   texts: Readonly<Record<string, string>>,
   more?: Pick<ObjectMeta, 'labels' | 'annotations' | 'ownerReferences'>,
-): Wanted => ({
+): WantedObject => ({
   on,
   resource,
   object: {
@@ -34,7 +34,7 @@ export const secretWith = (
 /** A kubeconfig of the member for the hub's ServiceAccount (`accountName`). */
 export function kubeconfigOf(member: Member, token: string): string {
   const { server, ca = '', proxyURL } = member.endpoint;
-  return kubeconfig({ server, ca, token, proxyURL, name: member.name, user: accountName(member) });
+  return writeKubeconfigText({ server, ca, token, proxyURL, name: member.name, user: accountName(member) });
 }
 
 /** URL in a kubeconfig; undefined: not a readable kubeconfig. */

@@ -140,7 +140,7 @@ export const atVersion = <T extends KubeObject>(object: T, resourceVersion: stri
 /** Whether the live object has every field of the manifest. In doubt false, which causes a write. */
 export function isApplied(manifest: KubeObject, live: KubeObject): boolean {
   if (live.metadata.deletionTimestamp) return false;
-  return includes(live, stringDataAsData(manifest));
+  return includesFields(live, stringDataAsData(manifest));
 }
 
 function stringDataAsData(manifest: KubeObject): KubeObject {
@@ -157,16 +157,18 @@ function stringDataAsData(manifest: KubeObject): KubeObject {
  * Whether `whole` contains all fields of `part`. Lists are compared item by item, because the server adds defaults to
  * items.
  */
-export function includes(whole: unknown, part: unknown): boolean {
+export function includesFields(whole: unknown, part: unknown): boolean {
   if (part === undefined || part === null) return true;
   if (Array.isArray(part)) {
     if (!Array.isArray(whole)) return part.length === 0 && whole === undefined;
-    return whole.length === part.length && part.every((item, index) => includes(whole[index], item));
+    return whole.length === part.length && part.every((item, index) => includesFields(whole[index], item));
   }
   if (typeof part === 'object') {
     if (whole === undefined || whole === null) return Object.keys(part).length === 0;
     if (typeof whole !== 'object') return false;
-    return Object.entries(part).every(([name, value]) => includes((whole as Record<string, unknown>)[name], value));
+    return Object.entries(part).every(([name, value]) =>
+      includesFields((whole as Record<string, unknown>)[name], value),
+    );
   }
   // The API server drops empty values when it stores an object.
   if (whole === undefined) return part === '' || part === false || part === 0;

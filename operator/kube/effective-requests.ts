@@ -1,4 +1,4 @@
-import { readBytes, readCpu, saturated } from '../api/quantity.ts';
+import { readBytes, readCpu, saturatedInteger } from '../api/quantity.ts';
 import type { ContainerResources, Pod } from './resources.ts';
 
 type Quantities = Readonly<Record<string, string>> | undefined;
@@ -19,7 +19,7 @@ export function amountsByName(quantities: Quantities): Sum {
 }
 
 function add(sum: Sum, more: Sum): void {
-  for (const [name, amount] of more) sum.set(name, saturated((sum.get(name) ?? 0) + amount));
+  for (const [name, amount] of more) sum.set(name, saturatedInteger((sum.get(name) ?? 0) + amount));
 }
 
 function raise(peak: Sum, other: Sum): void {

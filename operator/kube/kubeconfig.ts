@@ -24,7 +24,7 @@ export interface Connection extends TlsMaterial {
   proxy?: HttpProxy | false | undefined;
   impersonate?: Impersonation | undefined;
   /** Runs the credential plugin. Called before the first request and after each 401. */
-  credentials?: (() => Promise<Credentials>) | undefined;
+  credentials?: (() => Promise<KubeCredentials>) | undefined;
 }
 
 /** User that requests impersonate (headers Impersonate-*). */
@@ -35,7 +35,7 @@ interface Impersonation {
   extra?: Record<string, string[]> | undefined;
 }
 
-export interface Credentials {
+export interface KubeCredentials {
   token?: string | undefined;
   cert?: string | undefined;
   key?: string | undefined;
@@ -303,7 +303,7 @@ export function inClusterConnection(env: NodeJS.ProcessEnv = process.env): Conne
   };
 }
 
-function pluginCredentials(document: KubeconfigDocument, context: string): () => Promise<Credentials> {
+function pluginCredentials(document: KubeconfigDocument, context: string): () => Promise<KubeCredentials> {
   return async () => {
     // The import takes 410 ms and 85 MB: load it only for a kubeconfig with a plugin.
     const { KubeConfig } = await import('@kubernetes/client-node');

@@ -5,7 +5,7 @@ import { KubeClient } from './client.ts';
 import { systemClock } from './clock.ts';
 import { LeaderElector } from './leader.ts';
 import { CLOCK, type FromThread, type LeaderThreadData, type ToThread } from './leader-thread-protocol.ts';
-import type { Level } from './log.ts';
+import type { LogLevel } from './log.ts';
 
 /** How often the thread checks the heartbeat of the main event loop. */
 const LOOK_MS = 1_000;
@@ -49,7 +49,7 @@ const watch = setInterval(() => {
   endProcess(`the main event loop has stood still for ${silentNs / (1000n * MILLISECOND)} s: the process is ended`);
 }, LOOK_MS);
 
-const log = (level: Level) => (fields: object, message: string) =>
+const log = (level: LogLevel) => (fields: object, message: string) =>
   tell({ type: 'log', level, fields: withText(fields), message });
 /** Errors as text, because an Error does not survive postMessage. */
 const withText = (fields: object) =>

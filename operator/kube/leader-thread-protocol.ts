@@ -1,4 +1,4 @@
-import type { Level } from './log.ts';
+import type { LogLevel } from './log.ts';
 
 /** Start data of the thread that renews the Lease. */
 export interface LeaderThreadData {
@@ -42,7 +42,7 @@ export type FromThread =
   | { readonly type: 'lost' }
   /** The Lease is released or lost. */
   | { readonly type: 'done' }
-  | { readonly type: 'log'; readonly level: Level; readonly fields: object; readonly message: string }
+  | { readonly type: 'log'; readonly level: LogLevel; readonly fields: object; readonly message: string }
   | { readonly type: 'request'; readonly method: string; readonly status: number };
 
 /** Messages to the thread: the process is to stop; the work has ended. */

@@ -6,7 +6,7 @@ export interface Log {
   error(fields: object, message: string): void;
 }
 
-export type Level = keyof Log;
+export type LogLevel = keyof Log;
 
 const nothing = () => {};
 

@@ -1,4 +1,4 @@
-import { readBytes, readCount, readCpu, saturated } from '../api/quantity.ts';
+import { readBytes, readCount, readCpu, saturatedInteger } from '../api/quantity.ts';
 import type { ContainerResources, Pod } from './resources.ts';
 
 /** Amounts of one node or one cluster: millicores, bytes, whole GPUs, pod addresses. */
@@ -58,7 +58,8 @@ function amounts(resources: ContainerResources | undefined): PodAmounts {
 }
 
 export function addAmounts(sum: PodAmounts, more: PodAmounts, sign: 1 | -1): void {
-  for (const key of ['cpu', 'memory', 'gpu', 'ipPool'] as const) sum[key] = saturated(sum[key] + sign * more[key]);
+  for (const key of ['cpu', 'memory', 'gpu', 'ipPool'] as const)
+    sum[key] = saturatedInteger(sum[key] + sign * more[key]);
 }
 
 function raise(peak: PodAmounts, other: PodAmounts): void {

@@ -60,7 +60,7 @@ export const VOLUMEATTACHMENTS = define('storage.k8s.io', 'v1', 'VolumeAttachmen
 export const PRIORITYCLASSES = define('scheduling.k8s.io', 'v1', 'PriorityClass', 'priorityclasses', false);
 
 const RBAC = 'rbac.authorization.k8s.io';
-export const ROLES = define(RBAC, 'v1', 'Role', 'roles', true);
+export const RBAC_ROLES = define(RBAC, 'v1', 'Role', 'roles', true);
 export const ROLEBINDINGS = define(RBAC, 'v1', 'RoleBinding', 'rolebindings', true);
 export const CLUSTERROLES = define(RBAC, 'v1', 'ClusterRole', 'clusterroles', false);
 export const CLUSTERROLEBINDINGS = define(RBAC, 'v1', 'ClusterRoleBinding', 'clusterrolebindings', false);
@@ -153,7 +153,7 @@ export interface BuiltinCondition {
   lastTransitionTime?: string;
 }
 
-export interface Taint {
+export interface KubeTaint {
   key: string;
   value?: string;
   effect: string;
@@ -216,7 +216,7 @@ export interface Node extends KubeObject {
     podCIDRs?: string[];
     providerID?: string;
     unschedulable?: boolean;
-    taints?: Taint[];
+    taints?: KubeTaint[];
     [field: string]: any;
   };
   status?: {
@@ -340,7 +340,7 @@ export function conditionIsTrue(object: { status?: { conditions?: BuiltinConditi
 }
 
 /** Values of a Secret, decoded from base64 to text. */
-export const decoded = (data: Record<string, string> | undefined): Record<string, string> =>
+export const decodeSecret = (data: Record<string, string> | undefined): Record<string, string> =>
   Object.fromEntries(
     Object.entries(data ?? {}).map(([name, value]) => [name, Buffer.from(value, 'base64').toString()]),
   );

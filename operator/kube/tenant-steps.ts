@@ -27,7 +27,7 @@ export interface TenantStep {
 }
 
 /** The step of the cluster that a garden object stands for. */
-export const ownerOf = ({ metadata }: Pick<KubeObject, 'metadata'>, step: string): TenantStep => ({
+export const stepOwnerOf = ({ metadata }: Pick<KubeObject, 'metadata'>, step: string): TenantStep => ({
   namespace: metadata.namespace ?? '',
   cluster: metadata.name,
   step,

@@ -1,9 +1,15 @@
-import { type AddressRange, addressRange, addressRangeIn, nthAddress, overlap } from '../api/address-range.ts';
+import {
+  type AddressRange,
+  addressRange,
+  addressRangeIn,
+  addressRangesOverlap,
+  nthAddress,
+} from '../api/address-range.ts';
 import { memberName } from '../hubs/member-name.ts';
 
 /** Kinds of address ranges. */
-export const KINDS = ['pods', 'services'] as const;
-type RangeKind = (typeof KINDS)[number];
+export const RANGE_KINDS = ['pods', 'services'] as const;
+type RangeKind = (typeof RANGE_KINDS)[number];
 
 /** A cluster's id, name and ranges in a mesh, for its whole life. */
 export interface MeshEntry {
@@ -54,20 +60,20 @@ export interface MeshRequest {
 }
 
 /** Ranges in use outside the mesh. */
-export interface Taken {
+export interface TakenRanges {
   readonly ranges: readonly string[];
   readonly ids: readonly number[];
 }
 
 /** Why the mesh cannot serve the cluster: the field of its spec, and a sentence with advice. */
-export interface Refusal {
+export interface MeshRefusal {
   readonly field: string;
   readonly message: string;
 }
 
 export type Allocated =
   | { readonly receipt: MeshReceipt; readonly entry: MeshEntry; readonly refused?: undefined }
-  | { readonly refused: Refusal };
+  | { readonly refused: MeshRefusal };
 
 /** Released entries remembered: older ones count as unused. */
 const MOST_FREED = 256;
@@ -80,7 +86,7 @@ export const keyOfCluster = ({ namespace, name }: MeshRequest['cluster']): strin
  * Allocates a cluster's id and ranges: the lowest free ones; released ones only when no others are left, the oldest
  * released first, since peers may still have routes to them. Idempotent for a cluster with an entry. Pure.
  */
-export function allocate(before: MeshReceipt, request: MeshRequest, taken: Taken): Allocated {
+export function allocateRanges(before: MeshReceipt, request: MeshRequest, taken: TakenRanges): Allocated {
   const key = keyOfCluster(request.cluster);
   const known = before.clusters[key];
   if (known?.uid === request.cluster.uid) return { receipt: before, entry: known };
@@ -146,12 +152,12 @@ export function release(receipt: MeshReceipt, keys: readonly string[]): MeshRece
 
 /** All ranges of these entries, of every kind. */
 export const rangesIn = (entries: readonly Partial<Record<RangeKind, string>>[]): string[] =>
-  entries.flatMap((entry) => KINDS.flatMap((kind) => entry[kind] ?? []));
+  entries.flatMap((entry) => RANGE_KINDS.flatMap((kind) => entry[kind] ?? []));
 
 /** Whether two ranges overlap; an invalid range overlaps none. */
 export function rangesOverlap(one: string, other: string): boolean {
   const [a, b] = [parsed(one), parsed(other)];
-  return a !== undefined && b !== undefined && overlap(a, b);
+  return a !== undefined && b !== undefined && addressRangesOverlap(a, b);
 }
 
 const idFrom = (highest: number, taken: readonly number[], freed: readonly Freed[]): number | undefined =>

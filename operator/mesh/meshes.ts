@@ -17,7 +17,7 @@ import {
 import { SECRETS, type Secret } from '../kube/resources.ts';
 import {
   type Allocated,
-  allocate,
+  allocateRanges,
   keyOfCluster,
   type MeshEntry,
   type MeshReceipt,
@@ -26,7 +26,7 @@ import {
   rangesIn,
   rangesOverlap,
   release,
-  type Taken,
+  type TakenRanges,
 } from './allocate.ts';
 
 const TYPE = receiptType(ROLES.meshReceipt);
@@ -43,7 +43,7 @@ type Client = Pick<KubeClient, 'getOrUndefined' | 'create' | 'apply'>;
 /** The garden's existing clusters and ranges, read only when a range is allocated. */
 interface Surroundings {
   /** Ranges in use outside the mesh; `isKnown`: whether a mesh has an entry for the cluster `namespace/name`. */
-  taken(mesh: string, isKnown: (key: string) => boolean): Promise<Taken>;
+  taken(mesh: string, isKnown: (key: string) => boolean): Promise<TakenRanges>;
   /** Whether the cluster with this UID, or a remainder of it, still exists. */
   isThere(key: string, uid: string): boolean;
 }
@@ -51,7 +51,7 @@ interface Surroundings {
 /** A pending change of a mesh's receipt. */
 interface Step {
   /** Called again with the newer receipt after a conflict. */
-  change(before: MeshReceipt, taken: Taken): MeshReceipt;
+  change(before: MeshReceipt, taken: TakenRanges): MeshReceipt;
   /** Whether the cache has the change. */
   isSeen(): boolean;
 }
@@ -113,7 +113,7 @@ export class Meshes {
     let result: Allocated | undefined;
     await this.#together(mesh, {
       change(receipt, taken) {
-        result = allocate(receipt, request, taken);
+        result = allocateRanges(receipt, request, taken);
         return result.refused ? receipt : result.receipt;
       },
       isSeen: () => result?.refused !== undefined || this.entry(keyOfCluster(cluster), cluster.uid) !== undefined,

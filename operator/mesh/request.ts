@@ -1,7 +1,7 @@
 import type { CloudProfile } from '../api/cloudprofile.ts';
 import type { DesiredPool } from '../api/pools.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
-import { KINDS, type MeshRequest } from './allocate.ts';
+import { type MeshRequest, RANGE_KINDS } from './allocate.ts';
 
 /** Shared address space (RFC 6598) first: offices and VPCs rarely use it. */
 const POOLS = ['100.64.0.0/10', '10.0.0.0/8'];
@@ -31,7 +31,7 @@ export function meshRequest(
   if (!mesh) return undefined;
   const { name, namespace = '', uid = '' } = cluster.metadata;
   const { networking, adopt, controlPlaneNodes } = cluster.spec;
-  const written = KINDS.filter((kind) => networking?.[kind] !== undefined);
+  const written = RANGE_KINDS.filter((kind) => networking?.[kind] !== undefined);
   // // A managed cluster keeps the immutable ranges its stack was created with.
   const keeps = asked.mode === 'Managed';
   const has = keeps ? asked.ranges : networking;
@@ -44,9 +44,9 @@ export function meshRequest(
     mesh: mesh.name,
     profile: profile.metadata.name,
     cluster: { namespace, name, uid },
-    has: adopt ? {} : Object.fromEntries(KINDS.flatMap((kind) => (has?.[kind] ? [[kind, has[kind]]] : []))),
+    has: adopt ? {} : Object.fromEntries(RANGE_KINDS.flatMap((kind) => (has?.[kind] ? [[kind, has[kind]]] : []))),
     written: adopt ? [] : written,
-    wants: keeps ? [] : KINDS.filter((kind) => !written.includes(kind)),
+    wants: keeps ? [] : RANGE_KINDS.filter((kind) => !written.includes(kind)),
     pools: { pods: mesh.pods ?? POOLS, services: mesh.services ?? POOLS },
     reserved: mesh.reserved ?? [],
     prefixes: {

@@ -5,7 +5,7 @@ import { type Shoot, shootProfileName } from '../api/shoot.ts';
 import { profileNameOf, type WorkerCluster } from '../api/workercluster.ts';
 import { keyOf } from '../kube/resources.ts';
 
-import type { Taken } from './allocate.ts';
+import type { TakenRanges } from './allocate.ts';
 
 /** The garden's objects with address ranges. */
 interface Occupants {
@@ -24,7 +24,7 @@ export function takenIn(
   { clusters, shoots, seeds, profile }: Occupants,
   mesh: string,
   isKnown: (key: string) => boolean,
-): Taken {
+): TakenRanges {
   const ranges = new Set<string | undefined>([DEFAULT_RANGES.nodes]);
   const ids: number[] = [];
   for (const { spec } of seeds)

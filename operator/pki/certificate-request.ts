@@ -1,6 +1,6 @@
 import { createPublicKey, generateKeyPair, sign } from 'node:crypto';
 import { promisify } from 'node:util';
-import { distinguishedName, ECDSA_WITH_SHA256, pem } from './certificates.ts';
+import { distinguishedName, ECDSA_WITH_SHA256, toPem } from './certificates.ts';
 import { bitString, element, integer, oid, sequence } from './der.ts';
 
 /** A certificate request (PKCS#10, PEM) with the private key that signed it (PKCS#8, PEM, EC P-256). */
@@ -22,7 +22,7 @@ export async function newCertificateRequest(commonName: string): Promise<Request
   const signature = bitString(sign('sha256', body, privateKey));
   const request = sequence(body, sequence(oid(ECDSA_WITH_SHA256)), signature);
   return {
-    request: pem('CERTIFICATE REQUEST', request),
+    request: toPem('CERTIFICATE REQUEST', request),
     key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
   };
 }

@@ -13,15 +13,15 @@ import { promisify } from 'node:util';
 import ipaddr from 'ipaddr.js';
 import {
   bitString,
-  children,
-  content,
+  childElements,
+  derTime,
   element,
+  elementContent,
   integer,
   octetString,
   oid,
   sequence,
   set,
-  time,
   utf8,
   yes,
 } from './der.ts';
@@ -104,7 +104,7 @@ export function certify(
   ];
   const names = alternativeNames(request);
   if (names.length > 0) extensions.push(extension(OID.subjectAlternativeName, sequence(...names)));
-  const end = Math.min(now.getTime() + request.days * DAY_MS, expiry(ca.cert).getTime());
+  const end = Math.min(now.getTime() + request.days * DAY_MS, certificateExpiry(ca.cert).getTime());
   return signed(authorityKey, {
     issuer: subjectOf(ca.cert),
     subject: distinguishedName(request.commonName, request.organizations ?? []),
@@ -122,7 +122,7 @@ export async function newServiceAccountKey(): Promise<{ private: string; public:
 }
 
 /** Expiry of a certificate. Throws when `cert` is not a PEM certificate. */
-export function expiry(cert: string): Date {
+export function certificateExpiry(cert: string): Date {
   return read(cert).validToDate;
 }
 
@@ -145,7 +145,7 @@ export function renewalTime(cert: string, afterDays = OLDEST_LEAF_DAYS): Date {
 }
 
 /** Whether the certificate has exactly the subject, alternative names and usages of `request`. */
-export function matches(cert: string, request: CertificateRequest): boolean {
+export function certificateMatches(cert: string, request: CertificateRequest): boolean {
   const parsed = parse(cert);
   if (!parsed) return false;
   const wanted = [
@@ -223,16 +223,16 @@ function signed(key: KeyObject, { issuer, subject, notBefore, notAfter, publicKe
     integer(newSerial()),
     algorithm,
     issuer,
-    sequence(time(notBefore), time(notAfter)),
+    sequence(derTime(notBefore), derTime(notAfter)),
     subject,
     publicKey.export({ type: 'spki', format: 'der' }),
     element(0xa3, sequence(...extensions)),
   );
-  return pem('CERTIFICATE', sequence(body, algorithm, bitString(sign('sha256', body, key))));
+  return toPem('CERTIFICATE', sequence(body, algorithm, bitString(sign('sha256', body, key))));
 }
 
 /** DER as PEM. */
-export function pem(type: 'CERTIFICATE' | 'CERTIFICATE REQUEST', der: Buffer): string {
+export function toPem(type: 'CERTIFICATE' | 'CERTIFICATE REQUEST', der: Buffer): string {
   const lines = der.toString('base64').match(/.{1,64}/g)!;
   return `-----BEGIN ${type}-----\n${lines.join('\n')}\n-----END ${type}-----\n`;
 }
@@ -256,14 +256,14 @@ function alternativeNames(request: CertificateRequest): Buffer[] {
 
 // // The original bytes, since verifiers compare the issuer's name byte for byte.
 function subjectOf(cert: string): Buffer {
-  const [body] = children(read(cert).raw);
-  return children(body!)[5]!;
+  const [body] = childElements(read(cert).raw);
+  return childElements(body!)[5]!;
 }
 
 // // SHA-1 of the public key's bits, as RFC 5280 suggests; it only distinguishes CAs.
 function keyIdentifier(publicKey: KeyObject): Buffer {
-  const [, bits] = children(publicKey.export({ type: 'spki', format: 'der' }));
-  return createHash('sha1').update(content(bits!).subarray(1)).digest();
+  const [, bits] = childElements(publicKey.export({ type: 'spki', format: 'der' }));
+  return createHash('sha1').update(elementContent(bits!).subarray(1)).digest();
 }
 
 const newKey = () => generateKeyPairAsync('ec', { namedCurve: 'P-256' });

@@ -50,14 +50,14 @@ export function oid(text: string): Buffer {
 }
 
 /** A certificate time in whole seconds: UTCTime with a two-digit year until 2049, GeneralizedTime afterwards. */
-export function time(date: Date): Buffer {
+export function derTime(date: Date): Buffer {
   const digits = date.toISOString().replace(/[-:T]|\.\d+/g, '');
   if (date.getUTCFullYear() < 2050) return element(TAG.utcTime, Buffer.from(digits.slice(2)));
   return element(TAG.generalizedTime, Buffer.from(digits));
 }
 
 /** The direct children of the constructed element at `start` of `der`, each with its header. */
-export function children(der: Buffer, start = 0): Buffer[] {
+export function childElements(der: Buffer, start = 0): Buffer[] {
   const outer = bounds(der, start);
   const found: Buffer[] = [];
   for (let at = outer.body; at < outer.end; ) {
@@ -69,7 +69,7 @@ export function children(der: Buffer, start = 0): Buffer[] {
 }
 
 /** Content of an element, without its header. */
-export function content(der: Buffer): Buffer {
+export function elementContent(der: Buffer): Buffer {
   const { body, end } = bounds(der, 0);
   return der.subarray(body, end);
 }

@@ -23,7 +23,7 @@ interface KubeconfigParameters {
 }
 
 /** A kubeconfig as YAML, with certificates and keys inline. */
-export function kubeconfig(parameters: KubeconfigParameters): string {
+export function writeKubeconfigText(parameters: KubeconfigParameters): string {
   const { server, ca, cert, key, token, tokenFile, name, user, namespace, proxyURL, others = [] } = parameters;
   const ways = [{ name, server }, ...others];
   return dump(

@@ -1,4 +1,4 @@
-import { addressRange, overlap } from '../api/address-range.ts';
+import { addressRange, addressRangesOverlap } from '../api/address-range.ts';
 import type { CloudProfile } from '../api/cloudprofile.ts';
 import { findCondition, isTrue } from '../api/conditions.ts';
 import { ANNOTATIONS } from '../api/group.ts';
@@ -38,7 +38,7 @@ export function shootLimit(seed: Seed): number {
 }
 
 /** Name of the filter that drops seeds which are not Ready. */
-export const READY = 'ready';
+export const READY_FILTER = 'ready';
 
 /** Whether the seed's readiness was ever checked. */
 export const wasAsked = ({ status }: Seed): boolean => findCondition(status?.conditions, 'Ready') !== undefined;
@@ -143,7 +143,7 @@ export const FILTERS: readonly Filter[] = [
         for (const [its, other] of Object.entries(theirs)) {
           // // Machines that are pods of the seed use the seed's node addresses.
           if (range === undefined || other === undefined || mine === 'nodes') continue;
-          if (overlap(addressRange(range), addressRange(other)))
+          if (addressRangesOverlap(addressRange(range), addressRange(other)))
             return `has the ${its} range ${other}, which overlaps with the shoot's ${mine} (${range})`;
         }
       }
@@ -166,7 +166,7 @@ export const FILTERS: readonly Filter[] = [
   },
   {
     // // Last: seeds dropped here could host the shoot if they were Ready.
-    name: READY,
+    name: READY_FILTER,
     against: (seed) =>
       isTrue(seed.status?.conditions, 'Ready')
         ? undefined

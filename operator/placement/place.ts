@@ -1,5 +1,5 @@
 import type { Seed } from '../api/seed.ts';
-import { FILTERS, type PlacementInput, READY } from './filters.ts';
+import { FILTERS, type PlacementInput, READY_FILTER } from './filters.ts';
 import { SCORES } from './scores.ts';
 
 export type { PlacementInput } from './filters.ts';
@@ -30,7 +30,7 @@ export function placeShoot(input: PlacementInput): Placement {
   let unready: readonly Seed[] = [];
   for (const filter of FILTERS) {
     const dropped: PlacementStep['dropped'] = [];
-    if (filter.name === READY) unready = left;
+    if (filter.name === READY_FILTER) unready = left;
     left = left.filter((seed) => {
       const why = filter.against(seed, input);
       if (why !== undefined) dropped.push({ seed: seed.metadata.name, why });

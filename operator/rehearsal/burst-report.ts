@@ -1,15 +1,15 @@
-import { limitsOf } from '../controllers/burst/limits.ts';
+import { policyLimitsOf } from '../controllers/burst/limits.ts';
 import type { Micros } from '../cost/money.ts';
-import type { Asked } from './bound/demand-curve.ts';
+import type { DemandSince } from './bound/demand-curve.ts';
 import type { Cost } from './money.ts';
-import type { Refusal } from './rehearsed-policy.ts';
+import type { RefusedWork } from './rehearsed-policy.ts';
 import type { Simulation } from './state.ts';
 import { type WaitHistogram, waitQuantile } from './waits.ts';
 
 const HOUR_MS = 3_600_000;
 
 /** Waits in milliseconds, to three digits; absent: none. */
-export interface Waits {
+export interface WaitPercentiles {
   readonly count: number;
   readonly p50?: number;
   readonly p95?: number;
@@ -40,20 +40,20 @@ interface PaidFor {
 /** Results for workloads, and for a policy that bought clusters for them. */
 export interface WorkReport {
   /** Replicas and jobs that ran, from the request on. */
-  readonly waits: Waits;
+  readonly waits: WaitPercentiles;
   /** Only those that did not run at once. */
-  readonly waited: Waits;
+  readonly waited: WaitPercentiles;
   /** The same without the policy's stabilisation time. */
-  readonly waitedAfterStabilisation: Waits;
+  readonly waitedAfterStabilisation: WaitPercentiles;
   /** The same without the startup time of their node. */
-  readonly waitedBeyondStartup: Waits;
+  readonly waitedBeyondStartup: WaitPercentiles;
   /** Workloads that never ran, until they were cancelled or until the end. Its count is the sum of the next two. */
-  readonly neverRan: Waits;
+  readonly neverRan: WaitPercentiles;
   /** Cancelled before they ran, and waiting at the end. */
   readonly cancelled: number;
   readonly waiting: number;
   /** Why nothing was bought for waiting workloads, the most frequent reason first. */
-  readonly refusals: readonly Refusal[];
+  readonly refusals: readonly RefusedWork[];
   /** Bought clusters, the peak number of clusters and nodes, and their cost. */
   readonly bought: {
     readonly clusters: number;
@@ -68,7 +68,7 @@ export interface WorkReport {
   readonly paidCpu: number;
   readonly usedCpu: number;
   /** Amounts of the hub's workloads that ran, over time. */
-  readonly ran: readonly Asked[];
+  readonly ran: readonly DemandSince[];
 }
 
 /** @param costs cost of bought clusters */
@@ -92,7 +92,7 @@ export function workReport(simulation: Simulation, costs: readonly Cost[]): Work
   const rest = money('boughtHourly') - controlPlanes - warm - asleep - starting - idle - spare - room;
   // // Each part is rounded, so without workloads the rest may be negative.
   const used = rest > 0n ? rest : 0n;
-  const stabilisation = rehearsed ? limitsOf(rehearsed.policy.spec).pendingForMs : 0;
+  const stabilisation = rehearsed ? policyLimitsOf(rehearsed.policy.spec).pendingForMs : 0;
   return {
     waits: waitsOf(all),
     waited: waitsOf(waited),
@@ -122,7 +122,7 @@ function withCost(costs: readonly Cost[], currency: string, more: Micros): Cost[
   return [...costs.filter((cost) => cost.currency !== currency), { currency, amount: before + more }];
 }
 
-function waitsOf(histogram: WaitHistogram): Waits {
+function waitsOf(histogram: WaitHistogram): WaitPercentiles {
   const { served, max } = histogram;
   // // Rounded up to three digits, a quantile may exceed the longest wait.
   const quantile = (share: number) => Math.min(waitQuantile(histogram, share) ?? 0, max);
@@ -131,7 +131,7 @@ function waitsOf(histogram: WaitHistogram): Waits {
     : { count: served, p50: quantile(0.5), p95: quantile(0.95), p99: quantile(0.99), max };
 }
 
-const without = ({ count, ...waits }: Waits, ms: number): Waits => ({
+const without = ({ count, ...waits }: WaitPercentiles, ms: number): WaitPercentiles => ({
   count,
   ...Object.fromEntries(Object.entries(waits).map(([name, wait]) => [name, Math.max(0, wait - ms)])),
 });

@@ -10,10 +10,10 @@ import { type DecidedSize, desiredSizes, isCoppices } from '../capacity/desired-
 import { machineTypesOf, marketFor } from '../capacity/offers.ts';
 import type { PoolNamed, PoolSeen } from '../controllers/burst/seen.ts';
 import { offeredPools } from './members.ts';
-import { type ClusterState, dateOf, type Simulation } from './state.ts';
+import { dateOf, type RehearsedCluster, type Simulation } from './state.ts';
 
 /** Pools sized by Coppice itself, without those for which it stands in for a cloud. */
-function growingPools({ object, manifest, profile, decided }: ClusterState): readonly DesiredPool[] {
+function growingPools({ object, manifest, profile, decided }: RehearsedCluster): readonly DesiredPool[] {
   if (!object || !profile) return [];
   const sizes = [...decided.values()];
   const known = grown.get(object);
@@ -46,7 +46,7 @@ function nextOffer(
 }
 
 /** A cluster's pools sized by Coppice, as a policy sees them; undefined: unknown now. */
-export function poolsSeen(simulation: Simulation, state: ClusterState): PoolSeen[] | undefined {
+export function rehearsedPoolsSeen(simulation: Simulation, state: RehearsedCluster): PoolSeen[] | undefined {
   const { object, profile, serves, decided } = state;
   if (!object || !profile || !serves) return undefined;
   const offered = offeredPools(object, profile);
@@ -76,7 +76,7 @@ export function poolsSeen(simulation: Simulation, state: ClusterState): PoolSeen
 }
 
 /** Ready nodes of a pool, of any of its machine types. */
-const readyOf = ({ pools, wanted }: ClusterState, { name }: Pick<DesiredPool, 'name'>): number =>
+const readyOf = ({ pools, wanted }: RehearsedCluster, { name }: Pick<DesiredPool, 'name'>): number =>
   [...pools.values()]
     .filter((pool) => {
       const its = wanted.find((one) => one.name === pool.name);

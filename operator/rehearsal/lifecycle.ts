@@ -1,10 +1,10 @@
 import type { WorkerCluster, WorkerClusterSpec } from '../api/workercluster.ts';
 import { playedSpec } from './members.ts';
 import { goTo, rewrite } from './places.ts';
-import { type ClusterState, dateOf, type Simulation } from './state.ts';
+import { dateOf, type RehearsedCluster, type Simulation } from './state.ts';
 
 /** Creates the cluster and notifies the operator. */
-export function createCluster(simulation: Simulation, cluster: ClusterState, spec: WorkerClusterSpec): void {
+export function createCluster(simulation: Simulation, cluster: RehearsedCluster, spec: WorkerClusterSpec): void {
   const { manifest, key } = cluster;
   cluster.incarnation++;
   const metadata: WorkerCluster['metadata'] = {
@@ -25,7 +25,7 @@ export function createCluster(simulation: Simulation, cluster: ClusterState, spe
 }
 
 /** Deletes the cluster, as a person would. */
-export function deleteCluster(simulation: Simulation, cluster: ClusterState): void {
+export function deleteCluster(simulation: Simulation, cluster: RehearsedCluster): void {
   const metadata = { ...cluster.object!.metadata, deletionTimestamp: dateOf(simulation).toISOString() };
   cluster.object = { ...cluster.object!, metadata };
   simulation.toPlan.add(cluster);

@@ -1,6 +1,6 @@
 import type { Machine, Pool } from '../../providers/contract.ts';
 import { type Capacity, capacityOf } from '../../providers/machine-types.ts';
-import { added, type GivenMachine, type Refusal } from '../../providers/simulated/cloud-model.ts';
+import { added, type GivenMachine, type MachineRefusal } from '../../providers/simulated/cloud-model.ts';
 import { growPool } from '../../providers/simulated/growth.ts';
 import { draw } from '../../providers/simulated/random.ts';
 import { simulationOf } from '../../providers/simulated/settings.ts';
@@ -14,15 +14,15 @@ import type { Node, Pod } from '../kube/resources.ts';
 import { backoffMs } from '../kube/workqueue.ts';
 import { nodeJoins } from './members.ts';
 import {
-  type ClusterState,
   cloudOf,
-  count,
+  countEvent,
   dateOf,
-  noteRefusal,
+  noteRefusedWork,
   type PoolState,
+  type RehearsedCluster,
   type SimulatedMachine,
   type Simulation,
-  tell,
+  tellEvent,
   usageIn,
 } from './state.ts';
 import { nodesChanged } from './waits.ts';
@@ -40,7 +40,7 @@ const NO_PODS: ReadonlyMap<string, never[]> = new Map();
  * while a creation fails.
  * @returns whether the number of machines changed
  */
-export function reconcileMachines(simulation: Simulation, cluster: ClusterState): boolean {
+export function reconcileMachines(simulation: Simulation, cluster: RehearsedCluster): boolean {
   if (!cluster.serves || !cluster.shoot) return false;
   let changed = false;
   for (const pool of cluster.wanted) {
@@ -70,9 +70,9 @@ export function reconcileMachines(simulation: Simulation, cluster: ClusterState)
 /** Reports a shortage to the operator, which may choose another offer for the pool. */
 function isShort(
   simulation: Simulation,
-  cluster: ClusterState,
+  cluster: RehearsedCluster,
   { name, machineType, zones, spot = false }: Pool,
-  refusal: Refusal,
+  refusal: MachineRefusal,
 ) {
   const pools = [{ name, machineType, zones, spot }];
   const told = { recordEvent: () => {}, cluster: cluster.object!, profile: cluster.profile!, pools };
@@ -81,7 +81,12 @@ function isShort(
   if (noteShortages(simulation.capacity, told, error)) simulation.toPlan.add(cluster);
 }
 
-function grow(simulation: Simulation, cluster: ClusterState, pool: Pool, state: PoolState): Refusal | undefined {
+function grow(
+  simulation: Simulation,
+  cluster: RehearsedCluster,
+  pool: Pool,
+  state: PoolState,
+): MachineRefusal | undefined {
   const profile = cluster.profile!;
   const { region } = cluster.shoot!.spec;
   const cloud = cloudOf(simulation, profile);
@@ -106,14 +111,14 @@ function grow(simulation: Simulation, cluster: ClusterState, pool: Pool, state: 
     const before = state.taken.size;
     for (const given of grown.machines) addMachine(simulation, cluster, state, given, capacity);
     const what = `${grown.machines.length} x ${pool.spot ? 'spot ' : ''}${pool.machineType}`;
-    tell(simulation, cluster, 'asked', `pool ${pool.name}: ${what} (${before} -> ${state.taken.size})`);
+    tellEvent(simulation, cluster, 'asked', `pool ${pool.name}: ${what} (${before} -> ${state.taken.size})`);
   }
   return grown.refusal;
 }
 
 function addMachine(
   simulation: Simulation,
-  cluster: ClusterState,
+  cluster: RehearsedCluster,
   pool: PoolState,
   given: GivenMachine & { index: number },
   capacity: Capacity,
@@ -147,7 +152,7 @@ function addMachine(
   }
 }
 
-function nodeReady(simulation: Simulation, cluster: ClusterState, pool: PoolState, made: SimulatedMachine): void {
+function nodeReady(simulation: Simulation, cluster: RehearsedCluster, pool: PoolState, made: SimulatedMachine): void {
   made.ready = true;
   Object.assign(made.machine, { phase: 'Running', ready: true });
   cluster.nodes.set(made.machine.nodeName, readyNode(made.machine, dateOf(simulation)));
@@ -156,21 +161,26 @@ function nodeReady(simulation: Simulation, cluster: ClusterState, pool: PoolStat
   nodesChanged(pool.line, missing(pool), simulation.now, cluster.waits);
   simulation.toReconcile.add(cluster);
   if ([...cluster.pools.values()].every((other) => other.line.waiting === 0)) {
-    tell(simulation, cluster, 'ready', `all ${cluster.nodes.size} nodes are Ready`);
+    tellEvent(simulation, cluster, 'ready', `all ${cluster.nodes.size} nodes are Ready`);
   }
 }
 
-function machineLost(simulation: Simulation, cluster: ClusterState, pool: PoolState, made: SimulatedMachine): void {
+function machineLost(simulation: Simulation, cluster: RehearsedCluster, pool: PoolState, made: SimulatedMachine): void {
   const { region } = cluster.shoot!.spec;
   const place = { profile: cluster.profile!.metadata.name, region, zone: made.zone };
   const { namespace } = cluster.manifest.metadata;
   simulation.capacity.interrupted({ ...place, machineType: pool.machineType, spot: pool.spot }, { namespace });
   removeMachines(simulation, cluster, [made]);
-  tell(simulation, cluster, 'interrupted', `pool ${pool.name}: the cloud took spot machine ${made.machine.name} away`);
+  tellEvent(
+    simulation,
+    cluster,
+    'interrupted',
+    `pool ${pool.name}: the cloud took spot machine ${made.machine.name} away`,
+  );
   simulation.toReconcile.add(cluster);
 }
 
-function scaleIn(simulation: Simulation, cluster: ClusterState): boolean {
+function scaleIn(simulation: Simulation, cluster: RehearsedCluster): boolean {
   const surplus = [...cluster.pools.values()].filter((pool) => pool.taken.size > pool.wanted);
   if (surplus.length === 0) return false;
   const pools = surplus.map((pool) => ({ name: pool.name, count: pool.wanted }));
@@ -182,7 +192,7 @@ function scaleIn(simulation: Simulation, cluster: ClusterState): boolean {
       cluster,
       victims.map(({ name }) => cluster.machines.get(name)!),
     );
-    tell(
+    tellEvent(
       simulation,
       cluster,
       'scaled-in',
@@ -193,10 +203,14 @@ function scaleIn(simulation: Simulation, cluster: ClusterState): boolean {
 }
 
 /** Without workloads nodes have no pods. */
-const podsOf = ({ work }: Simulation, { key, nodes }: ClusterState): ReadonlyMap<string, readonly Pod[]> =>
+const podsOf = ({ work }: Simulation, { key, nodes }: RehearsedCluster): ReadonlyMap<string, readonly Pod[]> =>
   work ? new Map([...nodes.keys()].map((node) => [node, work.podsOn(key, node)])) : NO_PODS;
 
-export function removeMachines(simulation: Simulation, cluster: ClusterState, gone: readonly SimulatedMachine[]): void {
+export function removeMachines(
+  simulation: Simulation,
+  cluster: RehearsedCluster,
+  gone: readonly SimulatedMachine[],
+): void {
   for (const made of gone) {
     const { name, nodeName } = made.machine;
     const pool = cluster.pools.get(made.machine.pool)!;
@@ -221,7 +235,7 @@ const missing = ({ wanted, ready }: PoolState): number => Math.max(0, wanted - r
 /** A cloud's charges for a machine beyond its life: the started billing step, and the minimum. */
 function payRest(
   simulation: Simulation,
-  { profile }: ClusterState,
+  { profile }: RehearsedCluster,
   pool: PoolState,
   { askedAt }: SimulatedMachine,
 ): void {
@@ -231,9 +245,9 @@ function payRest(
   simulation.machines.ms += restMs;
 }
 
-function meter(simulation: Simulation, cluster: ClusterState, pool: PoolState, change: 1 | -1): void {
-  count(pool.meter, change, simulation.now);
-  count(simulation.machines, change, simulation.now);
+function meter(simulation: Simulation, cluster: RehearsedCluster, pool: PoolState, change: 1 | -1): void {
+  countEvent(pool.meter, change, simulation.now);
+  countEvent(simulation.machines, change, simulation.now);
   cluster.peak = Math.max(cluster.peak, cluster.machines.size);
   simulation.peak = Math.max(simulation.peak, simulation.machines.count);
 }
@@ -247,10 +261,15 @@ const readyNode = ({ nodeName, createdAt }: Machine, now: Date): Node => ({
 });
 
 /** Reports a refusal and schedules the operator's retry. */
-function failed(simulation: Simulation, cluster: ClusterState, { code, message }: Refusal, what: string): void {
-  noteRefusal(simulation, cluster, code, `${what}: ${message}`);
+function failed(
+  simulation: Simulation,
+  cluster: RehearsedCluster,
+  { code, message }: MachineRefusal,
+  what: string,
+): void {
+  noteRefusedWork(simulation, cluster, code, `${what}: ${message}`);
   const told = `${message} (${code})`;
-  if (told !== cluster.machineRefusal) tell(simulation, cluster, 'refused', `${what}: ${told}`);
+  if (told !== cluster.machineRefusal) tellEvent(simulation, cluster, 'refused', `${what}: ${told}`);
   cluster.machineRefusal = told;
   cluster.machineRefusalCode = code;
   const { seed } = simulationOf(cluster.profile!);

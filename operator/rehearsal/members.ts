@@ -6,7 +6,7 @@ import { isSizedByCloud } from '../api/pools.ts';
 import { formatCpu } from '../api/quantity.ts';
 import type { WorkerCluster, WorkerClusterSpec } from '../api/workercluster.ts';
 import type { HubMember } from '../burst/clusters/model.ts';
-import { type OfferInputs, offeredBy, offerOf, SYSTEM } from '../burst/clusters/offer.ts';
+import { clusterOfferOf, type OfferInputs, offeredBy, SYSTEM } from '../burst/clusters/offer.ts';
 import { daemonsOn } from '../burst/fit/daemons.ts';
 import type { FitNode } from '../burst/fit/model.ts';
 import { fitPod } from '../burst/fit/pod.ts';
@@ -17,7 +17,7 @@ import { allocatableOfMachine } from '../controllers/autoscaling/offers.ts';
 import { emptiesUnderused, hasLittleWork } from '../controllers/burst/own-clusters.ts';
 import { labelsOf, zonesOf } from '../controllers/membership/member-labels.ts';
 import type { Node } from '../kube/resources.ts';
-import type { ClusterState, PoolState, SimulatedMachine, Simulation } from './state.ts';
+import type { PoolState, RehearsedCluster, SimulatedMachine, Simulation } from './state.ts';
 
 /** The only part of a hub's spec that a rehearsal reads. */
 const HUB = { type: 'Karmada' } as HubSpec;
@@ -26,7 +26,7 @@ export const modeOf = ({ spec }: Pick<WorkerCluster, 'spec'>, profile: CloudProf
   spec.mode ?? profile?.spec.defaults?.mode ?? 'Hosted';
 
 /** Node reserve as the operator computes it for this cloud. */
-export const reserveOf = (cluster: Pick<WorkerCluster, 'spec'>, profile: CloudProfile): Reserve => {
+export const rehearsedReserveOf = (cluster: Pick<WorkerCluster, 'spec'>, profile: CloudProfile): Reserve => {
   const managed = MANAGED_RESERVES[profile.spec.type];
   if (managed === undefined) return 'none';
   return modeOf(cluster, profile) === 'Managed' ? managed : 'machines';
@@ -45,13 +45,15 @@ function oncePerCluster<P extends CloudProfile | undefined, T>(make: (cluster: W
 }
 
 /** A cluster as the hub knows it, or would know it once created. */
-export const memberOf = oncePerCluster((cluster: WorkerCluster, profile: CloudProfile | undefined): HubMember => {
-  const region = cluster.spec.region ?? profile?.spec.defaults?.region ?? profile?.spec.regions[0]?.name;
-  const mode = modeOf(cluster, profile);
-  const made: WorkerCluster = { ...cluster, status: { ...(region && { region }), mode, ...cluster.status } };
-  const name = cluster.metadata.name;
-  return { name, labels: labelsOf(made, HUB, { profile }), zones: zonesOf(made, { profile }) };
-});
+export const rehearsedMemberOf = oncePerCluster(
+  (cluster: WorkerCluster, profile: CloudProfile | undefined): HubMember => {
+    const region = cluster.spec.region ?? profile?.spec.defaults?.region ?? profile?.spec.regions[0]?.name;
+    const mode = modeOf(cluster, profile);
+    const made: WorkerCluster = { ...cluster, status: { ...(region && { region }), mode, ...cluster.status } };
+    const name = cluster.metadata.name;
+    return { name, labels: labelsOf(made, HUB, { profile }), zones: zonesOf(made, { profile }) };
+  },
+);
 
 /** Input of a cluster's offers. */
 export const offerInputs = (
@@ -61,8 +63,8 @@ export const offerInputs = (
 ): OfferInputs => ({
   cluster,
   profile,
-  member: memberOf(cluster, profile),
-  reserve: reserveOf(cluster, profile),
+  member: rehearsedMemberOf(cluster, profile),
+  reserve: rehearsedReserveOf(cluster, profile),
   currency,
   assumedHourly,
 });
@@ -72,7 +74,7 @@ const ANY = 'USD';
 /** Offers for the next nodes of a cluster's pools, priced in the currency of its profile. */
 export const offeredPools = oncePerCluster((cluster: WorkerCluster, profile: CloudProfile) => {
   const { currency = ANY } = profile.spec.controlPlaneFee ?? {};
-  return offerOf(offerInputs(cluster, profile, { currency })).pools;
+  return clusterOfferOf(offerInputs(cluster, profile, { currency })).pools;
 });
 
 /**
@@ -110,7 +112,7 @@ export const SYSTEM_DAEMON: Daemon = {
 };
 
 /** A pool's node as scheduling sees it. */
-export function fitNodeOf(cluster: ClusterState, pool: PoolState, node: string): FitNode | undefined {
+export function fitNodeOf(cluster: RehearsedCluster, pool: PoolState, node: string): FitNode | undefined {
   const { profile, shoot, object } = cluster;
   const type = profile?.spec.machineTypes.find(({ name }) => name === pool.machineType);
   if (!profile || !type || !object) return undefined;
@@ -130,20 +132,24 @@ export function fitNodeOf(cluster: ClusterState, pool: PoolState, node: string):
     },
     taints: wanted?.taints ?? [],
     unschedulable: false,
-    allocatable: offeredBy(type, { reserve: reserveOf(object, profile) }),
+    allocatable: offeredBy(type, { reserve: rehearsedReserveOf(object, profile) }),
     attachLimits: new Map(),
   };
 }
 
 /** A node becomes Ready and takes workloads. */
-export function nodeJoins(simulation: Simulation, cluster: ClusterState, { machine, askedAt }: SimulatedMachine): void {
+export function nodeJoins(
+  simulation: Simulation,
+  cluster: RehearsedCluster,
+  { machine, askedAt }: SimulatedMachine,
+): void {
   cluster.hasHadNode = true;
   const { profile, object } = cluster;
   const pool = cluster.pools.get(machine.pool)!;
   const room = simulation.work && fitNodeOf(cluster, pool, machine.nodeName);
   const type = profile?.spec.machineTypes.find(({ name }) => name === pool.machineType);
   if (!room || !type || !profile || !object) return;
-  const fit = { ...room, allocatable: allocatableOfMachine(type, reserveOf(object, profile)) };
+  const fit = { ...room, allocatable: allocatableOfMachine(type, rehearsedReserveOf(object, profile)) };
   cluster.nodes.set(machine.nodeName, labelled(cluster.nodes.get(machine.nodeName)!, room));
   // // Machines of a new cluster have been awaited since the cluster was ordered.
   const since = askedAt === cluster.servesSince ? cluster.orderedAt : askedAt;
@@ -153,7 +159,7 @@ export function nodeJoins(simulation: Simulation, cluster: ClusterState, { machi
       node: machine.nodeName,
       fit,
       daemons: daemonsOn(fit, [SYSTEM_DAEMON.pod]),
-      member: memberOf(object, profile),
+      member: rehearsedMemberOf(object, profile),
       readyAt: simulation.now,
       startupMs: simulation.now - since,
     },

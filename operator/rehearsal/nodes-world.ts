@@ -1,6 +1,6 @@
 import { ANNOTATIONS } from '../api/group.ts';
 import type { WorkerCluster } from '../api/workercluster.ts';
-import type { Demand } from '../burst/demand.ts';
+import type { ReplicaDemand } from '../burst/demand.ts';
 import { fitPod } from '../burst/fit/pod.ts';
 import { ClusterState as FitState } from '../burst/fit/state.ts';
 import { likenessOf } from '../burst/likeness.ts';
@@ -11,9 +11,9 @@ import { EMPTY } from '../controllers/empty-mark.ts';
 import { isMovable } from '../kube/pods.ts';
 import type { Node } from '../kube/resources.ts';
 import { atOnce } from '../kube/steps.ts';
-import { memberOf, reserveOf, SYSTEM_DAEMON } from './members.ts';
-import { claimantsIn } from './planning.ts';
-import { type ClusterState, dateOf, type Simulation, storeSize } from './state.ts';
+import { rehearsedMemberOf, rehearsedReserveOf, SYSTEM_DAEMON } from './members.ts';
+import { rehearsedClaimantsIn } from './planning.ts';
+import { dateOf, type RehearsedCluster, type Simulation, storeSize } from './state.ts';
 import { mayGoTo } from './work-model.ts';
 
 /** Counts actions. */
@@ -24,12 +24,12 @@ interface ActCount {
 /** Nodes of a cluster in the simulated cloud, for one evaluation. */
 export const simulatedNodes = (
   simulation: Simulation,
-  cluster: ClusterState,
+  cluster: RehearsedCluster,
   object: WorkerCluster,
   acts: ActCount,
 ): NodesWorld => ({ ...sightOf(simulation, cluster, object), ...actsOf(simulation, cluster, acts) });
 
-function sightOf(simulation: Simulation, cluster: ClusterState, object: WorkerCluster): NodesSight {
+function sightOf(simulation: Simulation, cluster: RehearsedCluster, object: WorkerCluster): NodesSight {
   const { nodes, decided, key } = cluster;
   const work = simulation.work!;
   const profile = cluster.profile!;
@@ -37,7 +37,7 @@ function sightOf(simulation: Simulation, cluster: ClusterState, object: WorkerCl
   const offers = {
     cluster: object,
     profile,
-    reserve: reserveOf(object, profile),
+    reserve: rehearsedReserveOf(object, profile),
     isOfSeed: false,
     capacity: simulation.capacity.known(object.metadata),
     now: dateOf(simulation),
@@ -60,12 +60,12 @@ function sightOf(simulation: Simulation, cluster: ClusterState, object: WorkerCl
     isManaged: false,
     changesAt: () => [],
     quotas: simulation.scenario.quotas.filter(({ metadata }) => metadata.namespace === namespace),
-    claimants: () => claimantsIn(simulation, namespace),
+    claimants: () => rehearsedClaimantsIn(simulation, namespace),
     held: object.status?.admitted,
   };
 }
 
-function actsOf(simulation: Simulation, cluster: ClusterState, acts: ActCount): NodesActs {
+function actsOf(simulation: Simulation, cluster: RehearsedCluster, acts: ActCount): NodesActs {
   const work = simulation.work!;
   const mark = (node: Node, since: string | undefined) => {
     acts.count++;
@@ -105,7 +105,7 @@ function actsOf(simulation: Simulation, cluster: ClusterState, acts: ActCount): 
 }
 
 /** Nodes with their allocatable and system pods. */
-function roomOf({ work }: Simulation, { key }: ClusterState, nodes: readonly Node[]): FitState {
+function roomOf({ work }: Simulation, { key }: RehearsedCluster, nodes: readonly Node[]): FitState {
   const state = new FitState();
   for (const { metadata, spec } of nodes) {
     const { name } = metadata;
@@ -120,9 +120,9 @@ function roomOf({ work }: Simulation, { key }: ClusterState, nodes: readonly Nod
 }
 
 /** Pending pods for this cluster: its own, and, where it alone may grow, all that the hub cannot place. */
-function demandsOf({ work, scenario, epoch }: Simulation, { key, object, profile }: ClusterState): Demand[] {
-  const overflowing = scenario.overflow === key ? memberOf(object!, profile) : undefined;
-  return [...work!.groups.values()].flatMap((group): Demand[] => {
+function demandsOf({ work, scenario, epoch }: Simulation, { key, object, profile }: RehearsedCluster): ReplicaDemand[] {
+  const overflowing = scenario.overflow === key ? rehearsedMemberOf(object!, profile) : undefined;
+  return [...work!.groups.values()].flatMap((group): ReplicaDemand[] => {
     const isHubs = group.cluster === undefined && overflowing !== undefined && mayGoTo(group, overflowing);
     const isHere = group.cluster === key || isHubs;
     if (!isHere || group.waitingCount === 0) return [];

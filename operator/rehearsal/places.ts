@@ -1,12 +1,12 @@
 import { profileNameOf, type WorkerCluster, type WorkerClusterSpec } from '../api/workercluster.ts';
 import { regionOf } from '../burst/clusters/offer.ts';
 import { atPlace, inEachPlace, nextPlace } from '../capacity/places.ts';
-import { capacityOf, divided } from '../controllers/workercluster/capacity.ts';
-import { sized } from '../controllers/workercluster/resolve.ts';
+import { capacityConditionOf, dividePools } from '../controllers/workercluster/capacity.ts';
+import { resolveSizes } from '../controllers/workercluster/resolve.ts';
 import type { WorkerClusterView } from '../controllers/workercluster/view.ts';
 import { modeOf } from './members.ts';
 import type { Scenario } from './scenario.ts';
-import { type ClusterState, dateOf, newMeter, newPool, type Simulation } from './state.ts';
+import { dateOf, newMeter, newPool, type RehearsedCluster, type Simulation } from './state.ts';
 
 /** A possible cluster's spec for each of its places: only managed clusters fall back. */
 export function mayComeTo(cluster: WorkerCluster, profiles: Scenario['profiles']): WorkerCluster[] {
@@ -15,10 +15,10 @@ export function mayComeTo(cluster: WorkerCluster, profiles: Scenario['profiles']
 }
 
 /** The cluster's current spec for its own place. */
-const writtenOf = ({ object, spec }: ClusterState): WorkerCluster => ({ ...object!, spec });
+const writtenOf = ({ object, spec }: RehearsedCluster): WorkerCluster => ({ ...object!, spec });
 
 /** Changes the spec, also of a cluster that has fallen back to another place. */
-export function rewrite(simulation: Simulation, cluster: ClusterState, spec: WorkerClusterSpec): void {
+export function rewrite(simulation: Simulation, cluster: RehearsedCluster, spec: WorkerClusterSpec): void {
   cluster.spec = spec;
   cluster.object = { ...cluster.object!, spec: atPlace(writtenOf(cluster), cluster.place).spec };
   simulation.toPlan.add(cluster);
@@ -27,14 +27,14 @@ export function rewrite(simulation: Simulation, cluster: ClusterState, spec: Wor
 /** The fallback places of the cluster's spec. */
 export const fallbacksOf = (
   { scenario }: Simulation,
-  cluster: ClusterState,
+  cluster: RehearsedCluster,
 ): NonNullable<WorkerClusterView['fallbacks']> =>
   inEachPlace(writtenOf(cluster))
     .slice(1)
     .map((there) => ({ cluster: there, profile: scenario.profiles.get(profileNameOf(there)) }));
 
 /** The place to which the operator would move a cluster whose machines are sold out; undefined: it stays. */
-export function placeInstead(simulation: Simulation, cluster: ClusterState, view: WorkerClusterView) {
+export function placeInstead(simulation: Simulation, cluster: RehearsedCluster, view: WorkerClusterView) {
   const { object, profile, place, isMade } = cluster;
   // // The simulated cloud has no mode of its own: only clusters that the cloud would manage move, and only before
   // their first completion.
@@ -44,20 +44,23 @@ export function placeInstead(simulation: Simulation, cluster: ClusterState, view
   if (next === undefined) return undefined;
   const now = dateOf(simulation);
   const region = regionOf({ cluster: object, profile });
-  const seen = { ...sized(view, now), elsewhere: { name: nameOfPlace(simulation, cluster, next), decided: false } };
-  const { divided: pools } = divided(seen, region, now);
-  return capacityOf(seen, { divided: pools, mode: 'Managed', region }, now).moves ? next : undefined;
+  const seen = {
+    ...resolveSizes(view, now),
+    elsewhere: { name: nameOfPlace(simulation, cluster, next), decided: false },
+  };
+  const { divided: pools } = dividePools(seen, region, now);
+  return capacityConditionOf(seen, { divided: pools, mode: 'Managed', region }, now).moves ? next : undefined;
 }
 
 /** Name of a place for messages. */
-export function nameOfPlace({ scenario }: Simulation, cluster: ClusterState, place: number): string {
+export function nameOfPlace({ scenario }: Simulation, cluster: RehearsedCluster, place: number): string {
   const there = atPlace(writtenOf(cluster), place);
   const profile = scenario.profiles.get(profileNameOf(there));
   return `${profile ? regionOf({ cluster: there, profile }) : ''} of ${profileNameOf(there)}`;
 }
 
 /** Moves a cluster without remaining resources to another place. Its past cost is kept. */
-export function goTo(simulation: Simulation, cluster: ClusterState, place: number): void {
+export function goTo(simulation: Simulation, cluster: RehearsedCluster, place: number): void {
   const { manifest, profile, pools, controlPlane } = cluster;
   cluster.left.push({ manifest: atPlace(manifest, cluster.place), profile, pools: [...pools.values()], controlPlane });
   cluster.place = place;

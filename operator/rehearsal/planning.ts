@@ -18,11 +18,19 @@ import { askedSize } from '../cost/size.ts';
 import { removeMachines } from './machines.ts';
 import { modeOf } from './members.ts';
 import { fallbacksOf, goTo, nameOfPlace, placeInstead } from './places.ts';
-import { type ClusterState, count, dateOf, newPool, noteRefusal, type Simulation, tell } from './state.ts';
+import {
+  countEvent,
+  dateOf,
+  newPool,
+  noteRefusedWork,
+  type RehearsedCluster,
+  type Simulation,
+  tellEvent,
+} from './state.ts';
 import { demandChanged } from './waits.ts';
 
 /** Plans the cluster with the operator's own decider, and applies the plan. */
-export function planCluster(simulation: Simulation, cluster: ClusterState): void {
+export function planCluster(simulation: Simulation, cluster: RehearsedCluster): void {
   const { object } = cluster;
   if (!object) return;
   const view = viewOf(simulation, cluster);
@@ -52,12 +60,12 @@ export function planCluster(simulation: Simulation, cluster: ClusterState): void
   // // An object without finalizers is deleted at once, as by the API server.
   if (object.metadata.deletionTimestamp && (plan.finalizer === 'remove' || !finalizers?.length)) {
     cluster.object = undefined;
-    tell(simulation, cluster, 'deleted', 'the cluster is gone');
+    tellEvent(simulation, cluster, 'deleted', 'the cluster is gone');
   }
 }
 
 /** To be called after a change of a cluster's machines: the quotas of its project are evaluated again. */
-export function sizeChanged(simulation: Simulation, cluster: ClusterState): void {
+export function sizeChanged(simulation: Simulation, cluster: RehearsedCluster): void {
   // // A sleeping cluster's cost follows from its machines.
   if (cluster.object?.status?.hibernation) simulation.toPlan.add(cluster);
   if (quotasOf(simulation, cluster).length === 0) return;
@@ -65,19 +73,19 @@ export function sizeChanged(simulation: Simulation, cluster: ClusterState): void
   for (const other of neighbours(simulation, cluster)) if (waitsForQuota(other)) simulation.toPlan.add(other);
 }
 
-const quotasOf = ({ scenario }: Simulation, { manifest }: ClusterState) =>
+const quotasOf = ({ scenario }: Simulation, { manifest }: RehearsedCluster) =>
   scenario.quotas.filter((quota) => quota.metadata.namespace === manifest.metadata.namespace);
 
-const neighbours = (simulation: Simulation, cluster: ClusterState): ClusterState[] =>
+const neighbours = (simulation: Simulation, cluster: RehearsedCluster): RehearsedCluster[] =>
   [...simulation.clusters.values()].filter(
     (other) =>
       other !== cluster && other.object && other.manifest.metadata.namespace === cluster.manifest.metadata.namespace,
   );
 
-const waitsForQuota = ({ object }: ClusterState): boolean =>
+const waitsForQuota = ({ object }: RehearsedCluster): boolean =>
   findCondition(object?.status?.conditions, 'SpecAccepted')?.reason === OVER_QUOTA;
 
-function viewOf(simulation: Simulation, cluster: ClusterState): WorkerClusterView {
+function viewOf(simulation: Simulation, cluster: RehearsedCluster): WorkerClusterView {
   const { object, profile, shoot } = cluster;
   return {
     cluster: object!,
@@ -93,7 +101,7 @@ function viewOf(simulation: Simulation, cluster: ClusterState): WorkerClusterVie
   };
 }
 
-function projectShare(simulation: Simulation, cluster: ClusterState): ProjectShare {
+function projectShare(simulation: Simulation, cluster: RehearsedCluster): ProjectShare {
   const quotas = quotasOf(simulation, cluster);
   const held = cluster.object?.status?.admitted;
   // // Without quotas no other cluster is read, as in the operator.
@@ -102,12 +110,12 @@ function projectShare(simulation: Simulation, cluster: ClusterState): ProjectSha
 }
 
 /** Claimants of a namespace's quotas. */
-export const claimantsIn = (simulation: Simulation, namespace: string): Claimant[] =>
+export const rehearsedClaimantsIn = (simulation: Simulation, namespace: string): Claimant[] =>
   [...simulation.clusters.values()]
     .filter(({ object, manifest }) => object && manifest.metadata.namespace === namespace)
     .map((cluster) => claimant(simulation, cluster));
 
-function claimant(simulation: Simulation, cluster: ClusterState): Claimant {
+function claimant(simulation: Simulation, cluster: RehearsedCluster): Claimant {
   const { key, object, profile } = cluster;
   const waiting = simulation.toPlan.has(cluster) || waitsForQuota(cluster);
   return {
@@ -121,7 +129,7 @@ function claimant(simulation: Simulation, cluster: ClusterState): Claimant {
 }
 
 /** The Shoot's status as its controller would write it, as far as deciders read it. */
-function shootStatus({ shoot, serves, isStopped, pools, machines, nodes }: ClusterState): ShootStatus {
+function shootStatus({ shoot, serves, isStopped, pools, machines, nodes }: RehearsedCluster): ShootStatus {
   const workers = [...pools.values()];
   return {
     // // A cluster that was never completed cannot sleep.
@@ -139,7 +147,7 @@ function shootStatus({ shoot, serves, isStopped, pools, machines, nodes }: Clust
 const MADE = { type: 'Create', state: 'Succeeded' } as NonNullable<ShootStatus['lastOperation']>;
 
 /** Plans the cluster again when depleted offers are retried: no event announces that. */
-function lookAgain(simulation: Simulation, cluster: ClusterState, at: number): void {
+function lookAgain(simulation: Simulation, cluster: RehearsedCluster, at: number): void {
   if (cluster.lookAgainAt === at) return;
   cluster.lookAgainAt = at;
   const isLive = () => cluster.lookAgainAt === at && cluster.object !== undefined;
@@ -150,18 +158,18 @@ function lookAgain(simulation: Simulation, cluster: ClusterState, at: number): v
   });
 }
 
-function tellRefusal(simulation: Simulation, cluster: ClusterState, errors: readonly LastError[]): void {
+function tellRefusal(simulation: Simulation, cluster: RehearsedCluster, errors: readonly LastError[]): void {
   const ofSpec = errors.filter(({ taskID }) => taskID?.startsWith('spec.'));
   const message = ofSpec.map(({ taskID, description }) => `${taskID}: ${description}`).join('; ');
   if (message === cluster.specRefusal) return;
   cluster.specRefusal = message || undefined;
   if (message === '') return;
   const code = (ofSpec[0]!.codes?.[0] ?? 'ERR_CONFIGURATION_PROBLEM') as ErrorCode;
-  noteRefusal(simulation, cluster, code, message);
-  tell(simulation, cluster, 'refused', `${message} (${code})`);
+  noteRefusedWork(simulation, cluster, code, message);
+  tellEvent(simulation, cluster, 'refused', `${message} (${code})`);
 }
 
-function followShoot(simulation: Simulation, cluster: ClusterState, shoot: Shoot): void {
+function followShoot(simulation: Simulation, cluster: RehearsedCluster, shoot: Shoot): void {
   const before = cluster.shoot;
   const isNew = before === undefined;
   cluster.shoot = shoot;
@@ -187,7 +195,7 @@ function followShoot(simulation: Simulation, cluster: ClusterState, shoot: Shoot
     const { spec } = shoot;
     const nodes = cluster.wanted.reduce((sum, pool) => sum + pool.count, 0);
     const what = `Kubernetes ${spec.kubernetes.version}, control plane of ${controlPlaneMembers(spec)}`;
-    tell(simulation, cluster, 'created', `${spec.region}, ${what}, wants ${nodes} nodes`);
+    tellEvent(simulation, cluster, 'created', `${spec.region}, ${what}, wants ${nodes} nodes`);
     startControlPlane(simulation, cluster);
     return;
   }
@@ -199,7 +207,7 @@ function followShoot(simulation: Simulation, cluster: ClusterState, shoot: Shoot
  * A hosted control plane stops while its cluster sleeps, and takes as long as a new one to start. A managed one keeps
  * running and is billed.
  */
-function followSleep(simulation: Simulation, cluster: ClusterState, isAsleep: boolean): void {
+function followSleep(simulation: Simulation, cluster: RehearsedCluster, isAsleep: boolean): void {
   const isHosted = modeOf(cluster.manifest, cluster.profile) === 'Hosted';
   if (!isAsleep) {
     // // Workloads that the cluster is woken for wait from now on.
@@ -208,24 +216,29 @@ function followSleep(simulation: Simulation, cluster: ClusterState, isAsleep: bo
     cluster.isStopped = false;
     return;
   }
-  tell(simulation, cluster, 'asleep', isHosted ? 'it sleeps' : 'it sleeps; its control plane stays, and is paid for');
+  tellEvent(
+    simulation,
+    cluster,
+    'asleep',
+    isHosted ? 'it sleeps' : 'it sleeps; its control plane stays, and is paid for',
+  );
   if (!isHosted) return;
   removeMachines(simulation, cluster, [...cluster.machines.values()]);
-  count(cluster.controlPlane, -1, simulation.now);
+  countEvent(cluster.controlPlane, -1, simulation.now);
   Object.assign(cluster, { serves: false, isStopped: true });
   sizeChanged(simulation, cluster);
 }
 
-function startControlPlane(simulation: Simulation, cluster: ClusterState): void {
+function startControlPlane(simulation: Simulation, cluster: RehearsedCluster): void {
   const { incarnation, key, place } = cluster;
-  count(cluster.controlPlane, 1, simulation.now);
+  countEvent(cluster.controlPlane, 1, simulation.now);
   simulation.events.add({
     at: simulation.now + controlPlaneCreation(simulationOf(cluster.profile!), key, incarnation),
     isLive: () => cluster.incarnation === incarnation && cluster.place === place && cluster.shoot !== undefined,
     run: () => {
       cluster.serves = true;
       cluster.servesSince = simulation.now;
-      tell(simulation, cluster, 'serves', 'the control plane serves');
+      tellEvent(simulation, cluster, 'serves', 'the control plane serves');
       // // A cluster that shall sleep does so once completed, before its machines come.
       if (cluster.object?.status?.hibernation) simulation.toPlan.add(cluster);
       simulation.toReconcile.add(cluster);
@@ -234,16 +247,16 @@ function startControlPlane(simulation: Simulation, cluster: ClusterState): void 
 }
 
 /** Moves the cluster to another place after its offers were depleted. */
-function moveTo(simulation: Simulation, cluster: ClusterState, place: number): void {
+function moveTo(simulation: Simulation, cluster: RehearsedCluster, place: number): void {
   const [from, to] = [cluster.place, place].map((one) => nameOfPlace(simulation, cluster, one));
   simulation.capacity.left(cluster.object!.metadata.uid ?? '', cluster.place);
   takeAway(simulation, cluster);
   goTo(simulation, cluster, place);
-  tell(simulation, cluster, 'moved', `no machines are left for it in ${from}: it is made in ${to} instead`);
+  tellEvent(simulation, cluster, 'moved', `no machines are left for it in ${from}: it is made in ${to} instead`);
 }
 
 /** Ends a deleted cluster: its waiting requests are cancelled. */
-function end(simulation: Simulation, cluster: ClusterState): void {
+function end(simulation: Simulation, cluster: RehearsedCluster): void {
   for (const pool of cluster.pools.values()) {
     pool.wanted = 0;
     demandChanged(pool.line, 0, simulation.now);
@@ -253,9 +266,9 @@ function end(simulation: Simulation, cluster: ClusterState): void {
 }
 
 /** Removes a cluster's machines and control plane; the simulated cloud takes no time for it. */
-function takeAway(simulation: Simulation, cluster: ClusterState): void {
+function takeAway(simulation: Simulation, cluster: RehearsedCluster): void {
   removeMachines(simulation, cluster, [...cluster.machines.values()]);
-  if (cluster.shoot && !cluster.isStopped) count(cluster.controlPlane, -1, simulation.now);
+  if (cluster.shoot && !cluster.isStopped) countEvent(cluster.controlPlane, -1, simulation.now);
   Object.assign(cluster, {
     shoot: undefined,
     serves: false,

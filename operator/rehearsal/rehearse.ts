@@ -10,9 +10,16 @@ import { rewrite } from './places.ts';
 import { planCluster, sizeChanged } from './planning.ts';
 import { type Report, reportOf } from './report.ts';
 import type { Scenario } from './scenario.ts';
-import { note } from './standing-now.ts';
-import { type ClusterState, type Entry, newSimulation, noteRefusal, type Simulation, tell } from './state.ts';
-import { clusterOf, type Survey } from './survey.ts';
+import { noteStanding } from './standing-now.ts';
+import {
+  type Entry,
+  newSimulation,
+  noteRefusedWork,
+  type RehearsedCluster,
+  type Simulation,
+  tellEvent,
+} from './state.ts';
+import { clusterOfLine, type Survey } from './survey.ts';
 import type { TraceLine } from './trace/trace-line.ts';
 import { traceProblem } from './trace/trace-text.ts';
 
@@ -37,10 +44,10 @@ async function sizeClusters(simulation: Simulation): Promise<boolean> {
   return hasDone;
 }
 
-const mayBeSized = (cluster: ClusterState): cluster is ClusterState & { object: WorkerCluster } =>
+const mayBeSized = (cluster: RehearsedCluster): cluster is RehearsedCluster & { object: WorkerCluster } =>
   cluster.object !== undefined && cluster.profile !== undefined && cluster.serves && isOpenToDecisions(cluster.object);
 
-async function sizeCluster(simulation: Simulation, cluster: ClusterState, object: WorkerCluster): Promise<boolean> {
+async function sizeCluster(simulation: Simulation, cluster: RehearsedCluster, object: WorkerCluster): Promise<boolean> {
   const acts = { count: 0 };
   const simulated = simulatedNodes(simulation, cluster, object, acts);
   const world = simulation.nodesOf ? await simulation.nodesOf(simulated, simulation, cluster) : simulated;
@@ -53,7 +60,7 @@ async function sizeCluster(simulation: Simulation, cluster: ClusterState, object
  * Schedules the autoscaler's next run for a cluster; each run schedules anew. @param at on the virtual clock,
  * milliseconds
  */
-function sizeAgain(simulation: Simulation, cluster: ClusterState, at: number | undefined): void {
+function sizeAgain(simulation: Simulation, cluster: RehearsedCluster, at: number | undefined): void {
   const due = at === undefined ? undefined : Math.max(at, simulation.now + 1);
   if (cluster.sizeAgainAt === due) return;
   cluster.sizeAgainAt = due;
@@ -146,7 +153,7 @@ async function settle(simulation: Simulation): Promise<void> {
       simulation.toReconcile.delete(toReconcile);
       if (reconcileMachines(simulation, toReconcile)) sizeChanged(simulation, toReconcile);
     } else if (!(await settleWork(simulation))) {
-      note(simulation);
+      noteStanding(simulation);
       return;
     }
   }
@@ -161,7 +168,7 @@ async function settleWork(simulation: Simulation): Promise<boolean> {
   return hasPlaced || hasSized;
 }
 
-async function make(simulation: Simulation, cluster: ClusterState, spec: WorkerClusterSpec): Promise<void> {
+async function make(simulation: Simulation, cluster: RehearsedCluster, spec: WorkerClusterSpec): Promise<void> {
   // // A cluster deleted at this moment is settled before the new one is created.
   if (cluster.object) await settle(simulation);
   createCluster(simulation, cluster, spec);
@@ -172,13 +179,13 @@ async function apply(simulation: Simulation, line: TraceLine): Promise<void> {
   if (line.event === 'work') {
     const problem = simulation.work!.ask(
       line.work!,
-      line.cluster === '' ? undefined : clusterOf(line, simulation.scenario),
+      line.cluster === '' ? undefined : clusterOfLine(line, simulation.scenario),
       simulation.now,
     );
     if (problem !== undefined) throw traceProblem(line.where, problem);
     return;
   }
-  const cluster = simulation.clusters.get(clusterOf(line, simulation.scenario))!;
+  const cluster = simulation.clusters.get(clusterOfLine(line, simulation.scenario))!;
   if (line.event === 'delete') {
     deleteCluster(simulation, cluster);
     return;
@@ -188,8 +195,8 @@ async function apply(simulation: Simulation, line: TraceLine): Promise<void> {
   const problem = demandProblem(spec);
   if (problem) {
     const message = `the API server refuses ${line.where}: ${problem}`;
-    noteRefusal(simulation, cluster, 'ERR_CONFIGURATION_PROBLEM', message);
-    tell(simulation, cluster, 'refused', message);
+    noteRefusedWork(simulation, cluster, 'ERR_CONFIGURATION_PROBLEM', message);
+    tellEvent(simulation, cluster, 'refused', message);
     // // Later lines rely on the cluster's existence.
     if (line.event === 'create') await make(simulation, cluster, before);
   } else if (line.event === 'create') {

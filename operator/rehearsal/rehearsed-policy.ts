@@ -19,11 +19,11 @@ export interface RehearsedPolicy {
    * Why nothing was bought for workloads that waited long enough, by reason: which workloads, number of evaluations,
    * and times.
    */
-  readonly refusals: Map<string, Refusal>;
+  readonly refusals: Map<string, RefusedWork>;
 }
 
 /** A workload for which nothing was bought. Times on the virtual clock. */
-export interface Refusal {
+export interface RefusedWork {
   readonly why: string;
   readonly source: string;
   looks: number;

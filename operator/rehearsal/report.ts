@@ -6,7 +6,7 @@ import { askedSize } from '../cost/size.ts';
 import { type WorkReport, workReport } from './burst-report.ts';
 import type { Cost } from './money.ts';
 import type { Standing } from './standings.ts';
-import { type ClusterState, type Made, metered, type Refused, type Simulation } from './state.ts';
+import { type Made, metered, type Refused, type RehearsedCluster, type Simulation } from './state.ts';
 import { mergeHistograms, type WaitHistogram, waitQuantile } from './waits.ts';
 
 const HOUR_MS = 3_600_000;
@@ -132,7 +132,7 @@ function unpricedTogether(all: readonly { what: string; ms: number }[]): { what:
   return [...byWhat].map(([what, ms]) => ({ what, ms }));
 }
 
-function clusterReport(simulation: Simulation, state: ClusterState): ClusterReport {
+function clusterReport(simulation: Simulation, state: RehearsedCluster): ClusterReport {
   const pools = [...state.pools.values()];
   const made = madeOf(state);
   const { namespace = '', name } = state.manifest.metadata;
@@ -160,7 +160,7 @@ function waited(histogram: WaitHistogram): Pick<DemandReport, 'served' | 'waitP5
 }
 
 /** Cost by the prices of status.cost: machines, and the fee of a managed control plane. */
-function costOf(simulation: Simulation, state: ClusterState): Pick<ClusterReport, 'cost' | 'unpriced'> {
+function costOf(simulation: Simulation, state: RehearsedCluster): Pick<ClusterReport, 'cost' | 'unpriced'> {
   let microsTimesMs = 0n;
   let currency: string | undefined;
   const unpriced: ClusterReport['unpriced'] = [];
@@ -192,7 +192,7 @@ function partsOf({ manifest, profile, pools, controlPlane }: Made, now: number) 
 }
 
 /** Parts in the present place and in those left. */
-const madeOf = ({ left, manifest, place, profile, pools, controlPlane }: ClusterState): Made[] => [
+const madeOf = ({ left, manifest, place, profile, pools, controlPlane }: RehearsedCluster): Made[] => [
   ...left,
   { manifest: atPlace(manifest, place), profile, pools: [...pools.values()], controlPlane },
 ];

@@ -5,7 +5,7 @@ import { type CloudProfile, cloudProfileSpec } from '../api/cloudprofile.ts';
 import { configurationProblem } from '../api/errors.ts';
 import { ALPHA_API_VERSION, API_VERSION } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
-import { simulated } from '../api/profiles.ts';
+import { simulatedProfile } from '../api/profiles.ts';
 import { type Quota, quotaSpec } from '../api/quota.ts';
 import { type WorkerCluster, workerClusterSpec } from '../api/workercluster.ts';
 import { profileNamesOf } from '../capacity/places.ts';
@@ -99,7 +99,7 @@ export function scenarioOf(
     throw configurationProblem(`there is no CloudProfile "${unknown}" to simulate`, `There are ${known}.`);
   }
   const bound = new Map(
-    [...profiles].map(([name, profile]) => [name, behaving(simulated(profile), options, policy !== undefined)]),
+    [...profiles].map(([name, profile]) => [name, behaving(simulatedProfile(profile), options, policy !== undefined)]),
   );
   // // Reported now rather than at the first machine.
   for (const name of new Set([...clusters.values()].flatMap(profileNamesOf))) {

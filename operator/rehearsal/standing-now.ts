@@ -1,33 +1,33 @@
 import { LABELS } from '../api/group.ts';
 import { madeModeOf } from '../api/workercluster.ts';
-import { isLeaving, waitOf } from '../burst/clusters/purchases.ts';
+import { clusterWaitOf, isLeaving } from '../burst/clusters/purchases.ts';
 import { clustersIn, wakesIn } from '../burst/clusters/receipt.ts';
 import type { Wait } from '../burst/clusters/warm.ts';
 import type { NodeState } from '../burst/fit/state.ts';
 import { machinePrice, priceOf } from '../cost/price.ts';
-import { type Amounts, type Asked, amountsOf } from './bound/demand-curve.ts';
+import { type CurveAmounts, curveAmountsOf, type DemandSince } from './bound/demand-curve.ts';
 import { fitNodeOf } from './members.ts';
-import type { ClusterState, Meter, PoolState, Simulation } from './state.ts';
-import type { WorkState } from './work.ts';
+import type { Meter, PoolState, RehearsedCluster, Simulation } from './state.ts';
+import type { RehearsedWorkState } from './work.ts';
 
 /** Waiting states of the policy's clusters by key; clusters with workloads are left out. */
 function waitsOf({ rehearsed }: Simulation): ReadonlyMap<string, Wait> {
   const { policy, receipt } = rehearsed ?? {};
   const waits = (receipt ? clustersIn(receipt) : []).flatMap((one): [string, Wait][] => {
-    const wait = waitOf(one);
+    const wait = clusterWaitOf(one);
     return wait && !isLeaving(one) ? [[`${policy!.metadata.namespace}/${one.name}`, wait]] : [];
   });
   return new Map(waits);
 }
 
 /** Records the present state. Skipped without workloads. */
-export function note(simulation: Simulation): void {
+export function noteStanding(simulation: Simulation): void {
   const { work } = simulation;
   if (!work) return;
   let [demand, running] = [0, 0];
   const ran = { at: simulation.now, count: 0, cpu: 0, memory: 0, gpu: 0 };
   for (const group of work.groups.values()) {
-    if (group.cluster === undefined) addTimes(ran, amountsOf(group.size), group.running);
+    if (group.cluster === undefined) addTimes(ran, curveAmountsOf(group.size), group.running);
     demand += group.millicores * (group.running + group.waitingCount);
     running += group.millicores * group.running;
   }
@@ -90,7 +90,7 @@ export function note(simulation: Simulation): void {
   });
 }
 
-function addTimes(sum: Mutable<Asked>, { cpu, memory, gpu }: Amounts, count: number): void {
+function addTimes(sum: Mutable<DemandSince>, { cpu, memory, gpu }: CurveAmounts, count: number): void {
   sum.count += count;
   sum.cpu += count * cpu;
   sum.memory += count * memory;
@@ -100,7 +100,7 @@ function addTimes(sum: Mutable<Asked>, { cpu, memory, gpu }: Amounts, count: num
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Ready nodes by cluster and pool. */
-function nodesByPool(work: WorkState): ReadonlyMap<string, ReadonlyMap<string, readonly NodeState[]>> {
+function nodesByPool(work: RehearsedWorkState): ReadonlyMap<string, ReadonlyMap<string, readonly NodeState[]>> {
   const found = new Map<string, Map<string, NodeState[]>>();
   for (const [name, { cluster }] of work.nodes) {
     const at = work.room.node(name);
@@ -132,7 +132,7 @@ interface NodeFigures {
 /** Cached: read at each moment, and constant. */
 const known = new WeakMap<PoolState, { readonly machineType: string; readonly figures: NodeFigures }>();
 
-function nodeOf(cluster: ClusterState, pool: PoolState): NodeFigures {
+function nodeOf(cluster: RehearsedCluster, pool: PoolState): NodeFigures {
   const before = known.get(pool);
   if (before?.machineType === pool.machineType) return before.figures;
   const type = cluster.profile?.spec.machineTypes.find(({ name }) => name === pool.machineType);
@@ -145,7 +145,7 @@ function nodeOf(cluster: ClusterState, pool: PoolState): NodeFigures {
 /** Control plane fees by meter: a cluster has another meter in each place. */
 const fees = new WeakMap<Meter, number>();
 
-function feeOf(cluster: ClusterState): number {
+function feeOf(cluster: RehearsedCluster): number {
   let fee = fees.get(cluster.controlPlane);
   if (fee === undefined) {
     const mode = madeModeOf(cluster.manifest.spec) ?? cluster.profile?.spec.defaults?.mode ?? 'Hosted';

@@ -1,4 +1,4 @@
-import type { Asked } from './bound/demand-curve.ts';
+import type { DemandSince } from './bound/demand-curve.ts';
 
 /** State from a time on. CPU in millicores, money in micros per hour. */
 export interface Standing {
@@ -39,9 +39,9 @@ type Amount = Exclude<keyof Standing, 'at'>;
 export class Standings {
   readonly all: Standing[] = [];
   /** Amounts of the hub's workloads that ran. */
-  readonly ran: Asked[] = [];
+  readonly ran: DemandSince[] = [];
 
-  addRan(ran: Asked): void {
+  addRan(ran: DemandSince): void {
     const last = this.ran.at(-1);
     if (last?.at === ran.at) this.ran.pop();
     this.ran.push(ran);

@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Machine, Pool } from '../../providers/contract.ts';
 import type { Capacity } from '../../providers/machine-types.ts';
-import { type Bucket, NO_USAGE, type Usage } from '../../providers/simulated/cloud-model.ts';
+import { type Bucket, NO_USAGE, type QuotaUsage } from '../../providers/simulated/cloud-model.ts';
 import type { CloudProfile } from '../api/cloudprofile.ts';
 import type { ErrorCode } from '../api/errors.ts';
 import { technicalID } from '../api/names.ts';
 import type { Shoot } from '../api/shoot.ts';
 import { profileNameOf, type WorkerCluster, type WorkerClusterSpec } from '../api/workercluster.ts';
 import { DepletedOffers } from '../capacity/depleted-offers.ts';
-import { type DecidedSize, within } from '../capacity/desired-sizes.ts';
+import { boundSize, type DecidedSize } from '../capacity/desired-sizes.ts';
 import type { SleepOrder } from '../capacity/sleep-order.ts';
 import { ClusterMemory } from '../controllers/autoscaling/memory.ts';
 import type { NodesWorld } from '../controllers/autoscaling/world.ts';
@@ -20,7 +20,7 @@ import type { RehearsedPolicy } from './rehearsed-policy.ts';
 import type { Scenario } from './scenario.ts';
 import { Standings } from './standings.ts';
 import { emptyHistogram, emptyLine, type WaitHistogram, type WaitingLine } from './waits.ts';
-import { WorkState } from './work.ts';
+import { RehearsedWorkState } from './work.ts';
 
 /** Kind of a timeline entry. */
 export type EntryKind =
@@ -68,7 +68,7 @@ export const newMeter = (): Meter => ({ count: 0, since: 0, ms: 0 });
 /** Count times milliseconds until now. */
 export const metered = ({ count, since, ms }: Meter, now: number): number => ms + count * (now - since);
 
-export function count(meter: Meter, change: number, now: number): void {
+export function countEvent(meter: Meter, change: number, now: number): void {
   meter.ms = metered(meter, now);
   meter.since = now;
   meter.count += change;
@@ -116,7 +116,7 @@ export interface Made {
   readonly controlPlane: Meter;
 }
 
-export interface ClusterState {
+export interface RehearsedCluster {
   /** namespace/name. */
   readonly key: string;
   readonly technicalID: string;
@@ -186,18 +186,18 @@ export interface Simulation {
   /** Offset from the virtual clock to dates. */
   readonly epoch: number;
   readonly events: EventQueue<void | Promise<void>>;
-  readonly clusters: Map<string, ClusterState>;
+  readonly clusters: Map<string, RehearsedCluster>;
   /** By profile; usage by region. */
-  readonly clouds: Map<string, { bucket?: Bucket; usage: Map<string, Usage> }>;
+  readonly clouds: Map<string, { bucket?: Bucket; usage: Map<string, QuotaUsage> }>;
   /** Clusters to plan, and clusters whose machines are to be reconciled. */
-  readonly toPlan: Set<ClusterState>;
-  readonly toReconcile: Set<ClusterState>;
+  readonly toPlan: Set<RehearsedCluster>;
+  readonly toReconcile: Set<RehearsedCluster>;
   readonly machines: Meter;
   /** The operator's memory of depleted offers. */
   readonly capacity: DepletedOffers;
   peak: number;
   /** Workloads and their nodes; undefined: the trace has none. */
-  readonly work: WorkState | undefined;
+  readonly work: RehearsedWorkState | undefined;
   /** The operator's memory of the scenario's policy; undefined: there is none. */
   rehearsed?: RehearsedPolicy | undefined;
   readonly standings: Standings;
@@ -205,7 +205,7 @@ export interface Simulation {
   /** See RehearsalOptions. */
   readonly worldOf?: ((simulated: BurstWorld, simulation: Simulation) => BurstWorld) | undefined;
   readonly nodesOf?:
-    | ((simulated: NodesWorld, simulation: Simulation, cluster: ClusterState) => Promise<NodesWorld>)
+    | ((simulated: NodesWorld, simulation: Simulation, cluster: RehearsedCluster) => Promise<NodesWorld>)
     | undefined;
 }
 
@@ -242,7 +242,7 @@ export function newSimulation(
     machines: newMeter(),
     capacity: new DepletedOffers(() => dateOf(simulation)),
     peak: 0,
-    work: hasWork ? new WorkState(events) : undefined,
+    work: hasWork ? new RehearsedWorkState(events) : undefined,
     standings: new Standings(),
     tell,
     worldOf,
@@ -256,7 +256,7 @@ export const newCluster = (
   manifest: WorkerCluster,
   { profiles }: Scenario,
   candidate?: string,
-): ClusterState => ({
+): RehearsedCluster => ({
   key,
   technicalID: technicalID(manifest.metadata.namespace ?? '', manifest.metadata.name),
   manifest,
@@ -311,31 +311,36 @@ export function cloudOf(simulation: Simulation, profile: CloudProfile) {
   return cloud;
 }
 
-export const usageIn = (simulation: Simulation, profile: CloudProfile, region: string): Usage =>
+export const usageIn = (simulation: Simulation, profile: CloudProfile, region: string): QuotaUsage =>
   cloudOf(simulation, profile).usage.get(region) ?? NO_USAGE;
 
 /** Stores a pool's desired size as the operator does: within its minimum and maximum, unless a person fixed it. */
 export function storeSize(
   simulation: Simulation,
-  cluster: ClusterState,
+  cluster: RehearsedCluster,
   pool: Decision['pool'],
   size: DecidedSize,
 ): void {
   if (pool.sizedBy === 'person') return;
   const before = cluster.decided.get(pool.name);
   const memory = size.memory ?? before?.memory;
-  const stored = { ...size, count: within(pool, size.count), ...(memory && { memory }) };
+  const stored = { ...size, count: boundSize(pool, size.count), ...(memory && { memory }) };
   cluster.decided.set(pool.name, stored);
   const isSame = before?.count === stored.count && isDeepStrictEqual(before.leaving, stored.leaving);
   if (!isSame) simulation.toPlan.add(cluster);
 }
 
-export function tell(simulation: Simulation, cluster: ClusterState, kind: EntryKind, message: string): void {
+export function tellEvent(simulation: Simulation, cluster: RehearsedCluster, kind: EntryKind, message: string): void {
   const machines = cluster.machines.size;
   simulation.tell({ at: simulation.now, cluster: cluster.key, kind, message, machines, ready: cluster.nodes.size });
 }
 
-export function noteRefusal(simulation: Simulation, { refused }: ClusterState, code: ErrorCode, message: string): void {
+export function noteRefusedWork(
+  simulation: Simulation,
+  { refused }: RehearsedCluster,
+  code: ErrorCode,
+  message: string,
+): void {
   const known = refused.get(code);
   if (known) {
     known.times++;

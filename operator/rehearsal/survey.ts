@@ -17,7 +17,7 @@ export interface Survey {
 }
 
 /** The cluster of a line, as namespace/name. Throws a configuration problem. */
-export function clusterOf({ cluster, where }: TraceLine, { clusters }: Scenario): string {
+export function clusterOfLine({ cluster, where }: TraceLine, { clusters }: Scenario): string {
   if (clusters.has(cluster)) return cluster;
   const found = cluster.includes('/') ? [] : [...clusters.keys()].filter((key) => key.endsWith(`/${cluster}`));
   if (found.length === 1) return found[0]!;
@@ -38,11 +38,11 @@ export async function surveyTrace(trace: AsyncIterable<TraceLine>, scenario: Sce
   let survey: Survey | undefined;
   for await (const line of trace) {
     if (line.event === 'work' || line.event === 'time') {
-      if (line.cluster !== '') clusterOf(line, scenario);
+      if (line.cluster !== '') clusterOfLine(line, scenario);
       survey = noted(survey, line, created);
       continue;
     }
-    const key = clusterOf(line, scenario);
+    const key = clusterOfLine(line, scenario);
     const before = exists.get(key);
     if (line.event === 'create') {
       if (before === true) throw traceProblem(line.where, `cluster ${key} exists already`);

@@ -3,7 +3,7 @@ import type { ClusterPurchase } from '../burst/clusters/purchases.ts';
 import { clustersIn } from '../burst/clusters/receipt.ts';
 import type { Outcome } from '../controllers/burst/seen.ts';
 import type { RehearsedPolicy } from './rehearsed-policy.ts';
-import { type EntryKind, type Simulation, tell } from './state.ts';
+import { type EntryKind, type Simulation, tellEvent } from './state.ts';
 
 /** Limit of recorded reasons; amounts of money multiply them. */
 const MOST_REASONS = 20;
@@ -16,7 +16,7 @@ export function tellOutcome(simulation: Simulation, rehearsed: RehearsedPolicy, 
   const { namespace } = rehearsed.policy.metadata;
   for (const [name, kind, message] of linesOf(plan, outcome)) {
     const cluster = simulation.clusters.get(`${namespace}/${name}`);
-    if (cluster) tell(simulation, cluster, kind, message);
+    if (cluster) tellEvent(simulation, cluster, kind, message);
   }
   noteRefusals(simulation, rehearsed, plan);
 }

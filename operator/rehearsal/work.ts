@@ -1,12 +1,12 @@
 import { parseCpu } from '../api/quantity.ts';
-import type { CustomKind, Movable, WaitingWork } from '../burst/clusters/model.ts';
+import type { HubCustomKind, Movable, WaitingWork } from '../burst/clusters/model.ts';
 import type { FitPod } from '../burst/fit/model.ts';
 import { pack } from '../burst/fit/pack.ts';
 import { fitPod } from '../burst/fit/pod.ts';
 import { ClusterState as FitState, type NodeState } from '../burst/fit/state.ts';
 import type { Pod } from '../kube/resources.ts';
 import type { EventQueue } from './event-queue.ts';
-import type { Work, WorkSize } from './trace/trace-line.ts';
+import type { TracedWork, WorkSize } from './trace/trace-line.ts';
 import { addWait, emptyHistogram, mergeHistograms, type WaitHistogram } from './waits.ts';
 import {
   type JobRun,
@@ -25,7 +25,7 @@ interface OnNode {
 }
 
 /** Workloads and their nodes. Equal histories give equal states. */
-export class WorkState {
+export class RehearsedWorkState {
   readonly room = new FitState();
   readonly nodes = new Map<string, WorkNode>();
   readonly groups = new Map<string, WorkGroup>();
@@ -68,7 +68,7 @@ export class WorkState {
   }
 
   /** Applies a line of the trace. @param cluster namespace/name of the workload's cluster; undefined: the hub's */
-  ask(work: Work, cluster: string | undefined, now: number): string | undefined {
+  ask(work: TracedWork, cluster: string | undefined, now: number): string | undefined {
     const { name, replicas, jobs, lifeMs } = work;
     const size = work.size ?? this.#sizes.get(name);
     if (!size) return `workload ${name} does not say what a replica asks for: cpu and memory`;
@@ -79,7 +79,7 @@ export class WorkState {
     return undefined;
   }
 
-  #group(work: Work, size: WorkSize, cluster: string | undefined): WorkGroup {
+  #group(work: TracedWork, size: WorkSize, cluster: string | undefined): WorkGroup {
     const { name, jobs, priority, clusterLabels, nodes, kind } = work;
     const { cpu, memory, gpu } = size;
     const asks = [cpu, memory, gpu, clusterLabels, priority, nodes, kind];
@@ -265,7 +265,7 @@ export class WorkState {
    * Pods that would need another place if a cluster were removed. Jobs would restart, so they stay.
    * @param kindOf the hub's knowledge of a kind
    */
-  movable(cluster: string, kindOf: (kind: WorkGroup['kind']) => CustomKind | undefined): Movable {
+  movable(cluster: string, kindOf: (kind: WorkGroup['kind']) => HubCustomKind | undefined): Movable {
     const names = this.#nodesOf(cluster).map(({ node }) => node.name);
     const work: WaitingWork[] = [];
     for (const group of this.groups.values()) {

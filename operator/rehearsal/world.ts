@@ -2,20 +2,20 @@ import { ALPHA_API_VERSION, LABELS } from '../api/group.ts';
 import { EVERY_NAMESPACE, type Hub } from '../api/hub.ts';
 import { profileNameOf, type WorkerCluster } from '../api/workercluster.ts';
 import type { Movable, Supply } from '../burst/clusters/model.ts';
-import { failureOf } from '../controllers/burst/arrival.ts';
+import { arrivalFailureOf } from '../controllers/burst/arrival.ts';
 import type { BurstActs, BurstSight, BurstWorld, ClusterPatch } from '../controllers/burst/world.ts';
 import { isAsleep } from '../controllers/membership/member.ts';
 import { keyOf } from '../kube/resources.ts';
 import { demandProblem } from './admission.ts';
-import { poolNow, poolsSeen } from './growth.ts';
+import { poolNow, rehearsedPoolsSeen } from './growth.ts';
 import { hubSays } from './hub-work.ts';
-import { alikeTo, customKinds } from './kinds.ts';
+import { customKinds, membersAlikeTo } from './kinds.ts';
 import { createCluster, deleteCluster } from './lifecycle.ts';
-import { isUnderused, memberOf, reserveOf } from './members.ts';
+import { isUnderused, rehearsedMemberOf, rehearsedReserveOf } from './members.ts';
 import { rewrite } from './places.ts';
-import { claimantsIn } from './planning.ts';
+import { rehearsedClaimantsIn } from './planning.ts';
 import type { RehearsedPolicy } from './rehearsed-policy.ts';
-import { type ClusterState, dateOf, newCluster, type Simulation, storeSize } from './state.ts';
+import { dateOf, newCluster, type RehearsedCluster, type Simulation, storeSize } from './state.ts';
 import { tellOutcome } from './tell-outcome.ts';
 
 /** The operator's limit of pending pods read per cluster. */
@@ -37,19 +37,20 @@ const hubNamed = (name: string): Hub =>
   }) as unknown as Hub;
 
 /** The object as in an API server: with the spec of its own place. */
-const objectOf = (state: ClusterState | undefined): WorkerCluster | undefined =>
+const objectOf = (state: RehearsedCluster | undefined): WorkerCluster | undefined =>
   state?.object && state.place > 0 ? { ...state.object, spec: state.spec } : state?.object;
 
-const wantedBy = ({ pools }: ClusterState): number => [...pools.values()].reduce((sum, pool) => sum + pool.wanted, 0);
+const wantedBy = ({ pools }: RehearsedCluster): number =>
+  [...pools.values()].reduce((sum, pool) => sum + pool.wanted, 0);
 
 /**
  * Whether a hub could place workloads there if it were open: as in a garden, a cluster with desired nodes needs one
  * first.
  */
-const isUsable = (state: ClusterState): boolean => state.serves && (state.hasHadNode || wantedBy(state) === 0);
+const isUsable = (state: RehearsedCluster): boolean => state.serves && (state.hasHadNode || wantedBy(state) === 0);
 
 /** Whether the hub may place workloads there, or already does. */
-const isJoined = (state: ClusterState): boolean =>
+const isJoined = (state: RehearsedCluster): boolean =>
   state.object !== undefined &&
   isUsable(state) &&
   !isAsleep(state.object) &&
@@ -77,7 +78,7 @@ function simulatedSight(simulation: Simulation, { policy }: RehearsedPolicy): Bu
     profiles: scenario.profiles,
     quotas: { byIndex: (_, namespace) => scenario.quotas.filter(({ metadata }) => metadata.namespace === namespace) },
     capacity,
-    claimants: (namespace) => claimantsIn(simulation, namespace),
+    claimants: (namespace) => rehearsedClaimantsIn(simulation, namespace),
     heldBy: ({ status }) => status?.admitted,
     decided: (cluster) => stateOf(cluster)?.decided ?? 'none',
     sleepOrder: (key) => clusters.get(key)?.sleepOrder ?? 'none',
@@ -92,18 +93,21 @@ function simulatedSight(simulation: Simulation, { policy }: RehearsedPolicy): Bu
       const candidate = state ? state.candidate : cluster.metadata.labels?.[LABELS.burstCandidate];
       const profile = scenario.profiles.get(profileNameOf(cluster));
       // // The member as the hub will see it.
-      return { ...memberOf(cluster, profile), ...(!state?.serves && { alike: alikeTo(simulation, candidate) }) };
+      return {
+        ...rehearsedMemberOf(cluster, profile),
+        ...(!state?.serves && { alike: membersAlikeTo(simulation, candidate) }),
+      };
     },
     nameIn: (_, { metadata }) => metadata.name,
     // // The simulated hub reports no placements: workloads run as soon as they are placed.
     workOn: () => [],
-    keeps: (_, cluster, profile) => ({ reserve: reserveOf(cluster, profile) }),
+    keeps: (_, cluster, profile) => ({ reserve: rehearsedReserveOf(cluster, profile) }),
     room: (_, cluster) => roomIn(simulation, stateOf(cluster)),
     pending: waitingIn,
     lacking: waitingIn,
     pools(_, cluster) {
       const state = stateOf(cluster);
-      return state && poolsSeen(simulation, state);
+      return state && rehearsedPoolsSeen(simulation, state);
     },
     poolNow: (growth) => poolNow(simulation, growth),
     sight(its, cluster) {
@@ -126,7 +130,7 @@ function simulatedSight(simulation: Simulation, { policy }: RehearsedPolicy): Bu
       const { machineRefusal: description = '', machineRefusalCode: code } = stateOf(cluster) ?? {};
       const refused = description && code ? [{ description, codes: [code] }] : [];
       const lastErrors = [...(cluster.status?.lastErrors ?? []), ...refused];
-      return failureOf({ ...cluster, status: { ...cluster.status, lastErrors } });
+      return arrivalFailureOf({ ...cluster, status: { ...cluster.status, lastErrors } });
     },
     readyNodes: (cluster) => [...(stateOf(cluster)?.nodes.values() ?? [])],
     sleepsBySpec: (_, { metadata, ...cluster }) =>
@@ -144,7 +148,7 @@ function simulatedSight(simulation: Simulation, { policy }: RehearsedPolicy): Bu
   };
 }
 
-function roomIn({ work }: Simulation, state: ClusterState | undefined): Supply['nodes'] {
+function roomIn({ work }: Simulation, state: RehearsedCluster | undefined): Supply['nodes'] {
   return [...(state?.nodes.keys() ?? [])].flatMap((name) => {
     const there = work!.room.node(work!.nameOf(state!.key, name));
     if (!there) return [];
@@ -205,7 +209,11 @@ function simulatedActs(simulation: Simulation, rehearsed: RehearsedPolicy): Burs
 }
 
 /** Changes a cluster's spec or its labels, by which the hub places workloads or moves them away. */
-function change(simulation: Simulation, state: ClusterState, { metadata: { labels = {} }, spec }: ClusterPatch): void {
+function change(
+  simulation: Simulation,
+  state: RehearsedCluster,
+  { metadata: { labels = {} }, spec }: ClusterPatch,
+): void {
   const work = simulation.work!;
   const { key } = state;
   const { metadata } = state.object!;

@@ -39,7 +39,7 @@ async function* tarOf(files: readonly ArchivedFile[]): AsyncGenerator<Buffer> {
 }
 
 /** SHA-256 of a file, in hex. */
-export const digestOf = async (path: string): Promise<string> =>
+export const digestOfFile = async (path: string): Promise<string> =>
   createHash('sha256')
     .update(await readFile(path))
     .digest('hex');

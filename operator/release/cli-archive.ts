@@ -8,7 +8,7 @@ const CLI_FILES = /^(?:bin\/coppice|operator\/|providers\/|profiles\/|examples\/
 const READ_FIRST = 'README.txt';
 
 /** What package.json of the checkout says, as far as the archive takes it over. */
-export interface Manifest {
+export interface PackageManifest {
   name: string;
   version: string;
   license: string;
@@ -23,7 +23,7 @@ export interface Manifest {
  */
 export function cliArchive(
   root: string,
-  { name, version, license }: Manifest,
+  { name, version, license }: PackageManifest,
   { tracked, modules, node }: { tracked: readonly string[]; modules: readonly string[]; node: string },
 ): ArchivedFile[] {
   const folder = `${name}-${version}`;

@@ -14,8 +14,8 @@ import {
 import { toolsDirectory } from '../garden/toolchain/cache.ts';
 import { Toolchain } from '../garden/toolchain/toolchain.ts';
 import { silent } from '../kube/log.ts';
-import { checksumLines, digestOf, writeArchive } from './archive.ts';
-import { cliArchive, type Manifest } from './cli-archive.ts';
+import { checksumLines, digestOfFile, writeArchive } from './archive.ts';
+import { cliArchive, type PackageManifest } from './cli-archive.ts';
 import { releaseProblems } from './problems.ts';
 import { releaseSbom } from './sbom.ts';
 
@@ -36,7 +36,7 @@ async function main(): Promise<number> {
     return 2;
   }
   const output = resolve(values.output);
-  const manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as Manifest;
+  const manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as PackageManifest;
   const chart = load(await readFile(join(ROOT, CHART, 'Chart.yaml'), 'utf8')) as {
     version: string;
     appVersion: string;
@@ -88,7 +88,7 @@ async function main(): Promise<number> {
     await toolchain.close();
   }
   const digests = new Map<string, string>();
-  for (const name of names) digests.set(name, await digestOf(join(output, name)));
+  for (const name of names) digests.set(name, await digestOfFile(join(output, name)));
   await writeFile(join(output, 'SHA256SUMS'), checksumLines(digests));
   for (const [name, digest] of digests) {
     const { size } = await stat(join(output, name));

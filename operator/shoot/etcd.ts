@@ -2,7 +2,7 @@ import { ANNOTATIONS } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { COMPONENTS, etcdMemberName } from '../api/names.ts';
 import { keyPair, type PKIData } from './pki.ts';
-import { checksum, componentSecret, disruptionBudget, httpProbe, podTemplate, selectorLabels } from './pod.ts';
+import { componentSecret, disruptionBudget, filesChecksum, httpProbe, podTemplate, selectorLabels } from './pod.ts';
 import {
   type ControlPlane,
   controlPlaneLabels,
@@ -24,7 +24,7 @@ const QUOTA_BYTES = 2 * 1024 ** 3;
 const SLOW_APPLY_NS = 500_000_000;
 
 /** The etcd of a shoot: one Secret with certificates and a configuration for each member, and a StatefulSet. */
-export function etcd(values: ControlPlane, pki: PKIData): KubeObject[] {
+export function etcdManifests(values: ControlPlane, pki: PKIData): KubeObject[] {
   const objects = [etcdSecret(values, pki), etcdStatefulSet(values, pki)];
   if (values.etcd.replicas > 1) objects.push(disruptionBudget(values, COMPONENTS.etcd));
   return objects;
@@ -154,7 +154,7 @@ function etcdStatefulSet(values: ControlPlane, pki: PKIData): KubeObject {
         mountPath: CONFIG,
         mounts: [{ name: 'data', mountPath: DATA }],
         // Of the authority alone: etcd reads its own certificate and key afresh for each connection.
-        checksum: checksum({ 'ca.crt': keyPair(pki, 'ca-etcd').cert }),
+        checksum: filesChecksum({ 'ca.crt': keyPair(pki, 'ca-etcd').cert }),
         gracePeriodSeconds: 5,
         spread: replicas > 1,
       }),

@@ -5,7 +5,7 @@ import { API_SERVER_PORT, type Endpoint } from './values.ts';
  * The endpoint that a Service of type NodePort or LoadBalancer gives; undefined while it has none. Of a NodePort it is the
  * address that the seed names, or of the oldest node that is Ready: another one means new certificates, and the oldest changes the least.
  */
-export function endpointOf(service: Service, nodes: readonly Node[], address?: string): Endpoint | undefined {
+export function exposedEndpointOf(service: Service, nodes: readonly Node[], address?: string): Endpoint | undefined {
   if (service.spec.type === 'LoadBalancer') {
     const { ip, hostname } = service.status?.loadBalancer?.ingress?.[0] ?? {};
     const host = ip ?? hostname;

@@ -3,7 +3,7 @@ import type { KubeObject } from '../api/meta.ts';
 import { asNobody, NOBODY, UNPRIVILEGED } from '../kube/pod-security.ts';
 import { KONNECTIVITY_AGENT, KONNECTIVITY_AUDIENCE, serverCount } from './konnectivity-server.ts';
 import { KONNECTIVITY_SERVER_USER } from './pki.ts';
-import { apart, checksum, httpProbe, SYSTEM_POD } from './pod.ts';
+import { apart, filesChecksum, httpProbe, SYSTEM_POD } from './pod.ts';
 import { type ControlPlane, KONNECTIVITY_PORT } from './values.ts';
 import { konnectivityImage } from './versions.ts';
 
@@ -42,7 +42,7 @@ export function konnectivityAgent(values: Pick<ControlPlane, 'endpoint' | 'etcd'
     deployment(
       konnectivityAgentArguments(values.endpoint.host),
       replicas,
-      checksum({ servers: `${serverCount(values)}` }),
+      filesChecksum({ servers: `${serverCount(values)}` }),
     ),
   ];
 }

@@ -10,7 +10,7 @@ import {
   konnectivityServerSecret,
 } from './konnectivity-server.ts';
 import { keyPair, type PKIData } from './pki.ts';
-import { checksum, componentSecret, deployment, disruptionBudget, httpProbe } from './pod.ts';
+import { componentSecret, deploymentManifest, disruptionBudget, filesChecksum, httpProbe } from './pod.ts';
 import { encryptionParts } from './secrets-encryption.ts';
 import { API_SERVER_PORT, CLUSTER_DOMAIN, type ControlPlane, etcdClientURL } from './values.ts';
 import { kubernetesImage } from './versions.ts';
@@ -36,7 +36,7 @@ export function kubeAPIServer(values: ControlPlane, pki: PKIData): KubeObject[] 
   const objects = [
     componentSecret(values, COMPONENTS.apiServer, files),
     ...(tunnelFiles ? [konnectivityServerSecret(values, tunnelFiles)] : []),
-    deployment(
+    deploymentManifest(
       values,
       {
         name: COMPONENTS.apiServer,
@@ -60,7 +60,7 @@ export function kubeAPIServer(values: ControlPlane, pki: PKIData): KubeObject[] 
           volumes: [egress.volume],
           sidecars: konnectivityServer(values),
         }),
-        checksum: checksum(tunnelFiles ? { ...files, ...withPrefix('tunnel/', tunnelFiles) } : files),
+        checksum: filesChecksum(tunnelFiles ? { ...files, ...withPrefix('tunnel/', tunnelFiles) } : files),
         gracePeriodSeconds: 10,
         spread: values.replicas > 1,
       },

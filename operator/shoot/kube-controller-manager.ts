@@ -4,7 +4,7 @@ import { COMPONENTS } from '../api/names.ts';
 import { LEAF_DAYS } from '../pki/certificates.ts';
 import { clientKubeconfig } from './kubeconfigs.ts';
 import { keyPair, type PKIData } from './pki.ts';
-import { singleton, singletonReplicas } from './singleton.ts';
+import { singletonManifests, singletonReplicas } from './singleton.ts';
 import type { ControlPlane } from './values.ts';
 
 const CONFIG = '/etc/kubernetes';
@@ -22,7 +22,7 @@ const DISABLED_CONTROLLERS = [
 
 /** The controller manager: a Secret and a Deployment. */
 export const kubeControllerManager = (values: ControlPlane, pki: PKIData): KubeObject[] =>
-  singleton(values, {
+  singletonManifests(values, {
     name: COMPONENTS.controllerManager,
     args: controllerManagerArguments(values),
     files: controllerManagerFiles(values, pki),

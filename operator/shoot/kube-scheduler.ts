@@ -2,7 +2,7 @@ import type { KubeObject } from '../api/meta.ts';
 import { COMPONENTS } from '../api/names.ts';
 import { clientKubeconfig } from './kubeconfigs.ts';
 import { keyPair, type PKIData } from './pki.ts';
-import { singleton, singletonReplicas } from './singleton.ts';
+import { singletonManifests, singletonReplicas } from './singleton.ts';
 import type { ControlPlane } from './values.ts';
 
 const CONFIG = '/etc/kubernetes';
@@ -17,7 +17,7 @@ const LONGEST_BACKOFF_SECONDS = 1;
 
 /** The scheduler: a Secret and a Deployment. */
 export const kubeScheduler = (values: ControlPlane, pki: PKIData): KubeObject[] =>
-  singleton(values, {
+  singletonManifests(values, {
     name: COMPONENTS.scheduler,
     args: schedulerArguments(values),
     files: schedulerFiles(values, pki),

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { dump } from 'js-yaml';
 import type { KubeObject } from '../api/meta.ts';
 import { LEAF_DAYS } from '../pki/certificates.ts';
-import { kubeconfig } from '../pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../pki/kubeconfig.ts';
 import { nodeMaskSize } from './kube-controller-manager.ts';
 import { keyPair, type PKIData } from './pki.ts';
 import { encryptionParts } from './secrets-encryption.ts';
@@ -116,7 +116,7 @@ export const clusterInfo = (values: Pick<ControlPlane, 'addresses' | 'shoot'>, p
   kind: 'ConfigMap',
   metadata: { name: 'cluster-info', namespace: 'kube-public' },
   data: {
-    kubeconfig: kubeconfig({
+    kubeconfig: writeKubeconfigText({
       server: apiServerURL(values),
       ca: keyPair(pki, 'ca').cert,
       name: values.shoot.name,

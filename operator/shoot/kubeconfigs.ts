@@ -1,5 +1,5 @@
 import type { KeyPair } from '../pki/certificates.ts';
-import { kubeconfig } from '../pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../pki/kubeconfig.ts';
 import { keyPair, type PKIData } from './pki.ts';
 import { apiServerURL, type ControlPlane, endpointURL, machinesURL, namedURL } from './values.ts';
 
@@ -33,7 +33,7 @@ export const kubeProxyKubeconfig = (values: KubeconfigValues, pki: PKIData): str
 
 /** For a kubelet that has no certificate yet; `token` of a bootstrap token Secret. */
 export const bootstrapKubeconfig = (values: KubeconfigValues, pki: PKIData, token: string): string =>
-  kubeconfig({
+  writeKubeconfigText({
     server: machinesURL(values),
     ca: keyPair(pki, 'ca').cert,
     token,
@@ -49,4 +49,5 @@ export const clientKubeconfig = (
   user: string,
   server = apiServerURL(values),
   others: readonly { name: string; server: string }[] = [],
-): string => kubeconfig({ server, ca: keyPair(pki, 'ca').cert, cert, key, name: values.shoot.name, user, others });
+): string =>
+  writeKubeconfigText({ server, ca: keyPair(pki, 'ca').cert, cert, key, name: values.shoot.name, user, others });

@@ -1,7 +1,7 @@
 import { ANNOTATIONS, GROUP } from '../api/group.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { asNobody, UNPRIVILEGED } from '../kube/pod-security.ts';
-import { checksum, SYSTEM_POD } from './pod.ts';
+import { filesChecksum, SYSTEM_POD } from './pod.ts';
 import { LOCAL_PATH_IMAGE } from './versions.ts';
 
 /** Name of the StorageClass whose volumes are folders of machines. */
@@ -100,7 +100,7 @@ export function provisionerAccess(settings: MachineVolumeSettings): KubeObject[]
 }
 
 /** The provisioner. One is enough: while it is away, volumes that are there go on being used. */
-export function provisioner(settings: MachineVolumeSettings): KubeObject {
+export function provisionerManifests(settings: MachineVolumeSettings): KubeObject {
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -112,7 +112,7 @@ export function provisioner(settings: MachineVolumeSettings): KubeObject {
       strategy: { type: 'Recreate' },
       selector: { matchLabels: labels },
       template: {
-        metadata: { labels, annotations: { [ANNOTATIONS.checksum]: checksum(filesOf(settings)) } },
+        metadata: { labels, annotations: { [ANNOTATIONS.checksum]: filesChecksum(filesOf(settings)) } },
         spec: {
           serviceAccountName: NAME,
           ...SYSTEM_POD,

@@ -3,7 +3,7 @@ import type { KubeObject } from '../api/meta.ts';
 import { asNobody, NOBODY, UNPRIVILEGED } from '../kube/pod-security.ts';
 import type { BuiltinCondition } from '../kube/resources.ts';
 import { keyPair, type PKIData } from './pki.ts';
-import { checksum, httpProbe, SYSTEM_POD } from './pod.ts';
+import { filesChecksum, httpProbe, SYSTEM_POD } from './pod.ts';
 import { METRICS_SERVER_IMAGE } from './versions.ts';
 
 /** Value of the label `k8s-app` of its pods, and name of what it consists of. */
@@ -69,7 +69,7 @@ export const metricsServer = (pki: PKIData): KubeObject[] => {
       metadata: { name: NAME, namespace, labels },
       spec: { selector: labels, ports: [{ name: 'https', port: 443, targetPort: 'https', protocol: 'TCP' }] },
     },
-    deployment(checksum({ cert })),
+    deployment(filesChecksum({ cert })),
   ];
 };
 

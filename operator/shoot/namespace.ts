@@ -3,7 +3,10 @@ import { type PodSecurityLevel, podSecurityLabels } from '../kube/pod-security.t
 import { type ControlPlane, controlPlaneLabels } from './values.ts';
 
 /** The shoot's namespace in the seed. @param level `privileged` where machines are pods of the seed: they are privileged pods */
-export function namespace(values: Pick<ControlPlane, 'namespace' | 'shoot'>, level: PodSecurityLevel): KubeObject {
+export function namespaceManifest(
+  values: Pick<ControlPlane, 'namespace' | 'shoot'>,
+  level: PodSecurityLevel,
+): KubeObject {
   return {
     apiVersion: 'v1',
     kind: 'Namespace',

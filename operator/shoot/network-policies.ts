@@ -1,4 +1,4 @@
-import { type AddressRange, contains, ipv4Range, rangeText } from '../api/address-range.ts';
+import { type AddressRange, ipv4Range, rangeContains, rangeText } from '../api/address-range.ts';
 import { LABELS, ROLES } from '../api/group.ts';
 import type { LabelSelector } from '../api/label-selector.ts';
 import { COMPONENTS } from '../api/names.ts';
@@ -159,7 +159,7 @@ function outside(around: Surroundings): NonNullable<NetworkPolicy['spec']['egres
   // An API server takes no exception that is everything.
   if (ranges.some(({ prefix }) => prefix === 0)) return [];
   const seen = [...rangesOf(around.nodeAddresses), ...rangesOf(around.apiServers)];
-  const more = seen.filter((range) => !ranges.some((known) => contains(known, range)));
+  const more = seen.filter((range) => !ranges.some((known) => rangeContains(known, range)));
   return [{ to: [{ ipBlock: { cidr: '0.0.0.0/0', except: [...new Set([...ranges, ...more].map(rangeText))] } }] }];
 }
 

@@ -1,13 +1,13 @@
 import { isIP } from 'node:net';
 import {
   type CertificateRequest,
+  certificateMatches,
   createCA,
   isPair,
   issue,
   issuedBy,
   type KeyPair,
   LEAF_DAYS,
-  matches,
   needsRenewal,
   newServiceAccountKey,
   publicKeyOf,
@@ -116,7 +116,7 @@ export function planShootPKI(existing: PKIData, parameters: PKIParameters, now: 
     let reason = reasonToIssue(pair, now, leaf.renewedAfterDays);
     if (!reason && replaced.has(leaf.ca)) reason = 'authority';
     if (!reason && !issuedBy(pair.cert!, existing[`${leaf.ca}.crt`]!)) reason = 'authority';
-    if (!reason && !matches(pair.cert!, leaf.request)) reason = 'changed';
+    if (!reason && !certificateMatches(pair.cert!, leaf.request)) reason = 'changed';
     if (reason) plan.issue.push({ id, reason });
     else keep(pair.cert!, leaf.renewedAfterDays);
   }
@@ -188,7 +188,7 @@ export function withKept(data: PKIData, kept: PKIData, lost: readonly string[]):
 /** Whether its API servers call kubelets with a certificate of an earlier version: nobody can take its rights back. */
 export function callsKubeletsAsMaster(data: PKIData): boolean {
   const cert = data['kubelet-client.crt'];
-  return cert !== undefined && matches(cert, kubeletClient({ kubeletsAsMaster: true }));
+  return cert !== undefined && certificateMatches(cert, kubeletClient({ kubeletsAsMaster: true }));
 }
 
 /** Certificate and key `id` of the shoot. Throws when the plan was not carried out before. */

@@ -122,7 +122,7 @@ const secretVolume = (name: string, secretName: string): unknown => ({
 });
 
 /** A Deployment of a component. */
-export function deployment(
+export function deploymentManifest(
   values: ControlPlane,
   component: Component,
   options: { replicas: number; strategy: unknown },
@@ -167,7 +167,7 @@ export function disruptionBudget(values: ControlPlane, component: string): KubeO
 }
 
 /** Hash of the files of a component, in any order. */
-export function checksum(files: Record<string, string>): string {
+export function filesChecksum(files: Record<string, string>): string {
   const sorted = Object.entries(files).sort(([a], [b]) => (a < b ? -1 : 1));
   return createHash('sha256').update(JSON.stringify(sorted)).digest('hex').slice(0, 16);
 }

@@ -15,7 +15,7 @@ export const NOT_FOR_COMPONENTS: readonly string[] = [PRIORITY_CLASSES];
 /** The last of the namespaces that it makes: once it is there, all of them are. */
 const LAST_NAMESPACE = '/api/v1/namespaces/default';
 
-/** The part of a client that `usable` needs; KubeClient has it. */
+/** The part of a client that `isUsable` needs; KubeClient has it. */
 export interface UsableClient {
   ready(options: { apartFrom: readonly string[] }): Promise<boolean>;
   request(method: string, path: string, options?: Record<string, unknown>): Promise<unknown>;
@@ -29,7 +29,7 @@ type Usability = { usable: true } | { usable: false; reason: string };
  * namespaces, and lets the holder make others. Only asked, never tried: what a tenant's webhooks and policies refuse is the tenant's own
  * wish. Never throws.
  */
-export async function usable(client: UsableClient): Promise<Usability> {
+export async function isUsable(client: UsableClient): Promise<Usability> {
   try {
     if (!(await client.ready({ apartFrom: NOT_AT_FIRST })))
       return { usable: false, reason: 'the API server does not say yet that it is ready' };

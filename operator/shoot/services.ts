@@ -14,7 +14,7 @@ import {
 type ServiceValues = Pick<ControlPlane, 'namespace' | 'shoot' | 'replicas' | 'exposure' | 'machinesOutside'>;
 
 /** The Service of the API server, then one for each of `etcdMembers`. Made first: certificates carry their addresses. */
-export function services(values: ServiceValues, etcdMembers: number): KubeObject[] {
+export function serviceManifests(values: ServiceValues, etcdMembers: number): KubeObject[] {
   return [
     apiServerService(values),
     ...Array.from({ length: etcdMembers }, (_, ordinal) => etcdMemberService(values, ordinal)),

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../api/meta.ts';
-import { checksum, componentSecret, deployment, httpProbe } from './pod.ts';
+import { componentSecret, deploymentManifest, filesChecksum, httpProbe } from './pod.ts';
 import type { ControlPlane } from './values.ts';
 import { kubernetesImage } from './versions.ts';
 
@@ -20,14 +20,14 @@ interface Singleton {
 export const singletonReplicas = (values: ControlPlane): number => Math.min(values.replicas, 2);
 
 /** Its Secret and its Deployment. */
-export function singleton(values: ControlPlane, component: Singleton): KubeObject[] {
+export function singletonManifests(values: ControlPlane, component: Singleton): KubeObject[] {
   const { name, args, files, mountPath, port, ready, live } = component;
   const replicas = singletonReplicas(values);
   const probe = (path: string, period: number, failures: number) =>
     httpProbe(path, 'https', { scheme: 'HTTPS', period, failures });
   return [
     componentSecret(values, name, files),
-    deployment(
+    deploymentManifest(
       values,
       {
         name,
@@ -41,7 +41,7 @@ export function singleton(values: ControlPlane, component: Singleton): KubeObjec
           livenessProbe: probe(live, 10, 6),
         },
         mountPath,
-        checksum: checksum(files),
+        checksum: filesChecksum(files),
         gracePeriodSeconds: 5,
         spread: replicas > 1,
       },

@@ -3,7 +3,7 @@ import type { KubeObject } from '../api/meta.ts';
 import { asNobody, UNPRIVILEGED } from '../kube/pod-security.ts';
 import { BOOTSTRAPPERS_GROUP } from './bootstrap-token.ts';
 import { ADMIN_GROUP, KUBELET_CLIENT_USER, VIEWER_GROUP } from './pki.ts';
-import { apart, checksum, httpProbe, SYSTEM_POD } from './pod.ts';
+import { apart, filesChecksum, httpProbe, SYSTEM_POD } from './pod.ts';
 import { API_SERVER_PORT, CLUSTER_DOMAIN, type ControlPlane, dnsServiceAddress } from './values.ts';
 import { COREDNS_IMAGE } from './versions.ts';
 
@@ -172,7 +172,7 @@ function coreDNSDeployment(
       template: {
         metadata: {
           labels: selector,
-          annotations: { [ANNOTATIONS.checksum]: checksum({ Corefile: COREFILE }) },
+          annotations: { [ANNOTATIONS.checksum]: filesChecksum({ Corefile: COREFILE }) },
         },
         spec: {
           serviceAccountName: CLUSTER_DNS,

@@ -4,7 +4,7 @@ import type { Adoption, NetworkOutputs, Owner } from '../cloud.ts';
 import type { Problem } from '../contract.ts';
 import type { AdoptingCluster, FoundCluster } from '../pulumi/adopted-layer.ts';
 import { ADOPTION_TAGS, OWNER_TAGS, withoutAdoption } from '../tags.ts';
-import { awsCodeOf, type Connection, get, query } from './api.ts';
+import { type AwsConnection, awsCodeOf, getJson, query } from './api.ts';
 import { policySource } from './permissions.ts';
 import { type Element, itemsAt, textAt } from './xml.ts';
 
@@ -56,7 +56,7 @@ export function adoptProblems({ id }: Adoption, region: string): Problem[] {
 
 /** Looks at the EKS cluster that is to be taken over; see AdoptingCloud.look. `account`: of the credentials. */
 export async function lookAtAdopted(
-  aws: Connection,
+  aws: AwsConnection,
   owner: Owner,
   { adopt, kubernetesVersion }: AdoptingCluster,
   account: string,
@@ -95,16 +95,16 @@ export const unseenCluster = ({ adopt }: AdoptingCluster): FoundCluster => {
   return { facts: { name, roleArn: '', version: '', network, tags: {}, letIn: false }, isTaken: false };
 };
 
-async function describe(aws: Connection, name: string): Promise<Described | undefined> {
+async function describe(aws: AwsConnection, name: string): Promise<Described | undefined> {
   try {
-    return (await get<{ cluster: Described }>(aws, 'eks', 'DescribeCluster', `/clusters/${name}`)).cluster;
+    return (await getJson<{ cluster: Described }>(aws, 'eks', 'DescribeCluster', `/clusters/${name}`)).cluster;
   } catch (error) {
     if (awsCodeOf(error) === 'ResourceNotFoundException') return undefined;
     throw error;
   }
 }
 
-async function networkOf(aws: Connection, { resourcesVpcConfig: vpc }: Described): Promise<NetworkOutputs> {
+async function networkOf(aws: AwsConnection, { resourcesVpcConfig: vpc }: Described): Promise<NetworkOutputs> {
   const ids = [...(vpc?.subnetIds ?? [])].sort();
   const filters = Object.fromEntries(ids.map((id, index) => [`Filter.1.Value.${index + 1}`, id]));
   const answer = await query(aws, 'ec2', 'DescribeSubnets', { 'Filter.1.Name': 'subnet-id', ...filters });
@@ -115,12 +115,12 @@ async function networkOf(aws: Connection, { resourcesVpcConfig: vpc }: Described
 }
 
 /** Whether no access entry of others lets the caller in: theirs stay as they are. */
-async function isLeftToUs(aws: Connection, owner: Owner, cluster: string): Promise<boolean> {
+async function isLeftToUs(aws: AwsConnection, owner: Owner, cluster: string): Promise<boolean> {
   const identity = textAt(await query(aws, 'sts', 'GetCallerIdentity'), 'GetCallerIdentityResult', 'Arn');
   const principal = await withPath(aws, policySource(identity) ?? identity);
   const path = `/clusters/${cluster}/access-entries/${encodeURIComponent(principal)}`;
   try {
-    const { accessEntry } = await get<{ accessEntry: { tags?: Record<string, string> } }>(
+    const { accessEntry } = await getJson<{ accessEntry: { tags?: Record<string, string> } }>(
       aws,
       'eks',
       'DescribeAccessEntry',
@@ -134,7 +134,7 @@ async function isLeftToUs(aws: Connection, owner: Owner, cluster: string): Promi
 }
 
 /** The ARN of a session's role has not its path, by which access entries know it. */
-async function withPath(aws: Connection, arn: string): Promise<string> {
+async function withPath(aws: AwsConnection, arn: string): Promise<string> {
   const role = /:role\/([^/]+)$/.exec(arn)?.[1];
   if (role === undefined) return arn;
   try {

@@ -1,24 +1,24 @@
 import { request } from 'undici';
 import { CoppiceError, dependencyNotReady, type ErrorCode } from '../../operator/api/errors.ts';
-import { type Patience, patienceAsked, patiently, saidOfProxy, toClouds } from '../cloud-http.ts';
+import { type Patience, patienceAsked, saidOfProxy, sendPatiently, toClouds } from '../cloud-http.ts';
 import { classify } from './errors.ts';
-import { hostOf, partitionOf } from './partitions.ts';
-import { type AccessKey, asSigned, signed } from './sigv4.ts';
+import { awsHostOf, partitionOf } from './partitions.ts';
+import { type AccessKey, asSigned, signHeaders } from './sigv4.ts';
 import { childrenAt, type Element, parseXML, textAt } from './xml.ts';
 
 /** How AWS is asked. */
-export interface Connection {
+export interface AwsConnection {
   region: string;
   /** Absent: the request is not signed, which only STS allows, for tokens of others. */
   key?: AccessKey;
   /** Base URL of a service, perhaps with a path, without a slash at the end; absent or undefined: AWS' own. */
-  endpoint?: (service: Service, region: string) => string | undefined;
+  endpoint?: (service: AwsService, region: string) => string | undefined;
   now(): Date;
   signal: AbortSignal;
 }
 
 /** The services that are asked, with the region that signs for IAM. */
-export type Service =
+export type AwsService =
   | 'sts'
   | 'iam'
   | 'ec2'
@@ -31,7 +31,7 @@ export type Service =
   | 's3';
 
 /** Versions of the query APIs (apiVersion in botocore 1.43.11's service models). */
-const VERSIONS: Partial<Record<Service, string>> = {
+const VERSIONS: Partial<Record<AwsService, string>> = {
   sts: '2011-06-15',
   iam: '2010-05-08',
   ec2: '2016-11-15',
@@ -43,7 +43,7 @@ const VERSIONS: Partial<Record<Service, string>> = {
 const TIMEOUT_MS = 20_000;
 
 interface Ask {
-  service: Service;
+  service: AwsService;
   /** As permissions are named, for example sts:GetCallerIdentity. */
   action: string;
   method: 'GET' | 'POST';
@@ -57,7 +57,7 @@ interface Ask {
  * see awsCodeOf.
  */
 export async function query(
-  aws: Connection,
+  aws: AwsConnection,
   service: 'sts' | 'iam' | 'ec2' | 'autoscaling' | 'elasticloadbalancing',
   action: string,
   parameters: Record<string, string> = {},
@@ -71,8 +71,8 @@ export async function query(
 }
 
 /** Asks a JSON API (tagging, kms). `target`: for example ResourceGroupsTaggingAPI_20170126.GetResources. */
-export async function json<Answer>(
-  aws: Connection,
+export async function postJson<Answer>(
+  aws: AwsConnection,
   service: 'tagging' | 'kms',
   target: string,
   input: object,
@@ -84,14 +84,19 @@ export async function json<Answer>(
 }
 
 /** Reads from a REST API (eks). */
-export async function get<Answer>(aws: Connection, service: 'eks', action: string, path: string): Promise<Answer> {
+export async function getJson<Answer>(
+  aws: AwsConnection,
+  service: 'eks',
+  action: string,
+  path: string,
+): Promise<Answer> {
   const text = await ask(aws, { service, action: `${service}:${action}`, method: 'GET', path, headers: {}, body: '' });
   return parsed<Answer>(text, `${service}:${action}`);
 }
 
 /** Asks a REST API that speaks XML (route53). Resolves to the answer's root element, by the name that is expected of it. */
-export async function xml(
-  aws: Connection,
+export async function askXml(
+  aws: AwsConnection,
   action: string,
   { method = 'GET', path, body = '' }: { method?: 'GET' | 'POST'; path: string; body?: string },
 ): Promise<Element> {
@@ -126,11 +131,11 @@ interface Answer extends Patience {
   text: string;
 }
 
-async function ask(aws: Connection, asked: Ask): Promise<string> {
+async function ask(aws: AwsConnection, asked: Ask): Promise<string> {
   const { method, action } = asked;
-  const answer = await patiently(method, aws.signal, () => answerTo(aws, asked), isThrottled);
+  const answer = await sendPatiently(method, aws.signal, () => answerTo(aws, asked), isThrottled);
   if (answer.status < 300) return answer.text;
-  throw refusal(action, answer, said(answer));
+  throw awsRefusal(action, answer, said(answer));
 }
 
 const said = ({ text, headers }: Answer) => codeAndMessage(text, String(headers['x-amzn-errortype'] ?? ''));
@@ -139,14 +144,14 @@ const said = ({ text, headers }: Answer) => codeAndMessage(text, String(headers[
 const isThrottled = (answer: Answer): boolean =>
   classify(`api error ${said(answer).awsCode}`) === 'ERR_INFRA_RATE_LIMITS_EXCEEDED';
 
-async function answerTo(aws: Connection, { service, action, method, path, headers, body }: Ask): Promise<Answer> {
+async function answerTo(aws: AwsConnection, { service, action, method, path, headers, body }: Ask): Promise<Answer> {
   const partition = partitionOf(aws.region);
   const global = service === 'iam' || service === 'route53' ? partition[service] : undefined;
   const region = global?.region ?? aws.region;
-  const host = global?.host ?? hostOf(service, region);
+  const host = global?.host ?? awsHostOf(service, region);
   const url = asSigned(new URL(`${aws.endpoint?.(service, region) ?? `https://${host}`}${path}`));
   const sent = aws.key
-    ? await signed({ method, url, headers, body }, aws.key, { service, region, now: aws.now() })
+    ? await signHeaders({ method, url, headers, body }, aws.key, { service, region, now: aws.now() })
     : { ...headers };
   try {
     // What redirects is not AWS: nothing is followed.
@@ -197,7 +202,7 @@ const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
 };
 
 /** What AWS' refusal means; its own code is found by awsCodeOf. */
-export function refusal(
+export function awsRefusal(
   action: string,
   answer: Patience,
   { awsCode, message }: { awsCode: string; message: string },

@@ -4,7 +4,7 @@ import type { CloudAccount } from '../cloud.ts';
 import type { AccessKey } from './sigv4.ts';
 
 /** Who asks, and how it is proven. */
-export interface Credentials {
+export interface AwsCredentials {
   /** Absent with workload identity, where `token` proves it. */
   key?: AccessKey;
   /** A role to be taken for everything. */
@@ -30,7 +30,7 @@ const unusable = (message: string, advice: string): CoppiceError =>
  * sessionToken for temporary ones; or roleARN and token with workload identity. roleARN beside an access key: the role is assumed.
  * Throws ERR_INFRA_UNAUTHENTICATED when one is missing or malformed.
  */
-export function credentialsOf({ credentials }: CloudAccount): Credentials {
+export function credentialsOf({ credentials }: CloudAccount): AwsCredentials {
   const { accessKeyID, secretAccessKey, sessionToken, roleARN, token, stsRegion } = trimmed(credentials);
   if (roleARN && !ROLE.test(roleARN)) {
     throw unusable('roleARN of the AWS credentials is no ARN of a role', 'Correct roleARN in the Secret.');

@@ -2,10 +2,10 @@ import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
 import { plainName } from '../dns/names.ts';
 import type { RecordChange, SeenRecordSet } from '../dns/plan.ts';
 import type { DNSZonesClient } from '../dns/records.ts';
-import { quoted, unquoted } from '../dns/txt.ts';
+import { quoteTxt, unquoteTxt } from '../dns/txt.ts';
 import type { DNSContext, DNSZone, RecordType } from '../dns.ts';
 import { eachPage } from '../pages.ts';
-import { awsCodeOf, awsMessageOf, type Connection, xml } from './api.ts';
+import { type AwsConnection, askXml, awsCodeOf, awsMessageOf } from './api.ts';
 import { childrenAt, type Element, textAt } from './xml.ts';
 
 const VERSION = '2013-04-01';
@@ -15,14 +15,14 @@ const TYPES: readonly string[] = ['A', 'AAAA', 'CNAME', 'TXT'] satisfies RecordT
 const MOST_AT_A_NAME = 100;
 
 /** Route 53. All changes of one request are made, or none; what is deleted must be exactly as it was last seen. */
-export function route53(connect: (ctx: Omit<DNSContext, 'owner'>) => Promise<Connection>): DNSZonesClient {
+export function route53(connect: (ctx: Omit<DNSContext, 'owner'>) => Promise<AwsConnection>): DNSZonesClient {
   return {
     async zones(ctx) {
       const aws = await connect(ctx);
       const found: DNSZone[] = [];
       await eachPage('zones of Route 53', async (marker) => {
         const query = new URLSearchParams({ maxitems: '100', ...(marker && { marker }) });
-        const answer = await xml(aws, 'ListHostedZones', { path: `/${VERSION}/hostedzone?${query}` });
+        const answer = await askXml(aws, 'ListHostedZones', { path: `/${VERSION}/hostedzone?${query}` });
         found.push(...childrenAt(answer, 'HostedZone', 'HostedZones').map(zoneIn));
         return textAt(answer, 'IsTruncated') === 'true' ? textAt(answer, 'NextMarker') : undefined;
       });
@@ -40,7 +40,7 @@ export function route53(connect: (ctx: Omit<DNSContext, 'owner'>) => Promise<Con
       const found: SeenRecordSet[] = [];
       await eachPage<Record<string, string>>(`records of zone ${zone.domain}`, async (from) => {
         const path = `/${VERSION}/hostedzone/${zone.id}/rrset?${new URLSearchParams({ maxitems: '300', ...from })}`;
-        const answer = await xml(aws, 'ListResourceRecordSets', { path });
+        const answer = await askXml(aws, 'ListResourceRecordSets', { path });
         found.push(...setsIn(answer).filter(({ type }) => type === 'TXT'));
         return textAt(answer, 'IsTruncated') === 'true' ? nextOf(answer) : undefined;
       });
@@ -50,7 +50,7 @@ export function route53(connect: (ctx: Omit<DNSContext, 'owner'>) => Promise<Con
     async change(ctx, zone, changes) {
       const aws = await connect(ctx);
       try {
-        await xml(aws, 'ChangeResourceRecordSets', {
+        await askXml(aws, 'ChangeResourceRecordSets', {
           method: 'POST',
           path: `/${VERSION}/hostedzone/${zone.id}/rrset/`,
           body: changeRequest(changes),
@@ -72,10 +72,10 @@ function zoneIn(zone: Element): DNSZone {
 }
 
 /** Route 53 gives what comes from the name on, in the order of reversed labels: first all of the name itself. */
-async function setsFrom(aws: Connection, zone: DNSZone, name: string): Promise<SeenRecordSet[]> {
+async function setsFrom(aws: AwsConnection, zone: DNSZone, name: string): Promise<SeenRecordSet[]> {
   const query = new URLSearchParams({ name: `${name}.`, maxitems: String(MOST_AT_A_NAME) });
   const path = `/${VERSION}/hostedzone/${zone.id}/rrset?${query}`;
-  const answer = await xml(aws, 'ListResourceRecordSets', { path });
+  const answer = await askXml(aws, 'ListResourceRecordSets', { path });
   return setsIn(answer).filter((set) => set.name === name && TYPES.includes(set.type));
 }
 
@@ -99,7 +99,7 @@ function setIn(set: Element): SeenRecordSet {
     name: plainName(unescaped(textAt(set, 'Name'))),
     type,
     ttl: Number(textAt(set, 'TTL')),
-    values: values.map((value) => (type === 'TXT' ? unquoted(value) : type === 'CNAME' ? plainName(value) : value)),
+    values: values.map((value) => (type === 'TXT' ? unquoteTxt(value) : type === 'CNAME' ? plainName(value) : value)),
     raw: values,
     // Aliases have no records; routing policies and health checks are by their identifiers.
     ...((values.length === 0 || textAt(set, 'SetIdentifier') || textAt(set, 'HealthCheckId')) && { special: true }),
@@ -139,7 +139,7 @@ const changeRequest = (changes: readonly RecordChange[]): string =>
   ].join('');
 
 function changeOf(action: 'CREATE' | 'DELETE', { name, type, ttl, values, raw }: SeenRecordSet): string {
-  const records = (raw ?? values.map((value) => (type === 'TXT' ? quoted(value) : value))).map(
+  const records = (raw ?? values.map((value) => (type === 'TXT' ? quoteTxt(value) : value))).map(
     (value) => `<ResourceRecord><Value>${escaped(value)}</Value></ResourceRecord>`,
   );
   return `<Change><Action>${action}</Action><ResourceRecordSet><Name>${escaped(name)}.</Name><Type>${type}</Type><TTL>${ttl}</TTL><ResourceRecords>${records.join('')}</ResourceRecords></ResourceRecordSet></Change>`;

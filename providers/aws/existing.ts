@@ -3,13 +3,13 @@ import type { Owner } from '../cloud.ts';
 import { beingCreated } from '../pulumi/being-created.ts';
 import type { FindExisting, WantedResource } from '../pulumi/request.ts';
 import { OWNER_TAGS } from '../tags.ts';
-import { awsCodeOf, type Connection, get, json, query } from './api.ts';
+import { type AwsConnection, awsCodeOf, getJson, postJson, query } from './api.ts';
 import { clusterName, nameTag, physicalName } from './names.ts';
 import { resourcesWith } from './tagged.ts';
 import { type Element, itemsAt, textAt } from './xml.ts';
 
 /** Finds the id, as Pulumi imports it, of a resource of the owner. Ids: the "Import" sections in @pulumi/aws 7.48. */
-type Find = (aws: Connection, owner: Owner, wanted: WantedResource) => Promise<string | undefined>;
+type Find = (aws: AwsConnection, owner: Owner, wanted: WantedResource) => Promise<string | undefined>;
 
 type Tags = Record<string, string | undefined>;
 
@@ -37,7 +37,7 @@ const byTags =
   };
 
 async function itemsByTags(
-  aws: Connection,
+  aws: AwsConnection,
   owner: Owner,
   name: string,
   action: string,
@@ -57,7 +57,7 @@ async function itemsByTags(
   return itemsAt(await query(aws, 'ec2', action, Object.fromEntries(parameters)), set);
 }
 
-const routeTables = (aws: Connection, owner: Owner, name: string) =>
+const routeTables = (aws: AwsConnection, owner: Owner, name: string) =>
   itemsByTags(aws, owner, name, 'DescribeRouteTables', 'routeTableSet');
 
 /** Resources of EKS, whose answer has them under `kind` with their tags. */
@@ -72,7 +72,7 @@ const inEKS =
     // Of a cluster that was taken over, only the program knows the name.
     const cluster = input(wanted, 'clusterName') || clusterName(owner);
     const url = `/clusters/${encodeURIComponent(cluster)}${path(wanted)}`;
-    const answer = await get<Record<string, { tags?: Tags; status?: string }>>(aws, 'eks', action, url);
+    const answer = await getJson<Record<string, { tags?: Tags; status?: string }>>(aws, 'eks', action, url);
     const { tags = {}, status } = answer[kind] ?? {};
     if (!isOf(owner, tags)) return undefined;
     // Not so the others: an add-on is being created until there are nodes.
@@ -81,7 +81,7 @@ const inEKS =
   };
 
 async function isOwnIn(
-  aws: Connection,
+  aws: AwsConnection,
   owner: Owner,
   kind: 'Role' | 'InstanceProfile',
   name: string,
@@ -170,8 +170,8 @@ const FINDERS: Readonly<Record<string, Find>> = {
   },
   'aws:kms/alias:Alias': async (aws, owner, wanted) => {
     const alias = input(wanted, 'name');
-    const { KeyMetadata } = await json<KeyDescription>(aws, 'kms', 'TrentService.DescribeKey', { KeyId: alias });
-    const { Tags } = await json<{ Tags: { TagKey: string; TagValue: string }[] }>(
+    const { KeyMetadata } = await postJson<KeyDescription>(aws, 'kms', 'TrentService.DescribeKey', { KeyId: alias });
+    const { Tags } = await postJson<{ Tags: { TagKey: string; TagValue: string }[] }>(
       aws,
       'kms',
       'TrentService.ListResourceTags',
@@ -235,7 +235,7 @@ function ofELB(kind: ELBKind): Find {
 }
 
 /** Names are unique in a region, whoever made what has them. */
-async function arnOfELB(aws: Connection, owner: Owner, kind: ELBKind, name: string): Promise<string | undefined> {
+async function arnOfELB(aws: AwsConnection, owner: Owner, kind: ELBKind, name: string): Promise<string | undefined> {
   const answer = await query(aws, 'elasticloadbalancing', `Describe${kind}s`, { 'Names.member.1': name });
   const [found] = itemsAt(answer, `Describe${kind}sResult`, `${kind}s`);
   const arn = textAt(found, `${kind}Arn`);
@@ -258,8 +258,8 @@ interface KeyDescription {
   KeyMetadata: { KeyId: string; KeyState: string };
 }
 
-async function isLivingKey(aws: Connection, id: string): Promise<boolean> {
-  const { KeyMetadata } = await json<KeyDescription>(aws, 'kms', 'TrentService.DescribeKey', { KeyId: id });
+async function isLivingKey(aws: AwsConnection, id: string): Promise<boolean> {
+  const { KeyMetadata } = await postJson<KeyDescription>(aws, 'kms', 'TrentService.DescribeKey', { KeyId: id });
   return KeyMetadata.KeyState !== 'PendingDeletion';
 }
 
@@ -270,7 +270,7 @@ const REUSE_MS = 30 * 60_000;
 
 /** Looks for resources of the owner that state does not know; see FindExisting. */
 export function existingFrom(
-  connect: () => Promise<Omit<Connection, 'signal'>>,
+  connect: () => Promise<Omit<AwsConnection, 'signal'>>,
   owner: Owner,
   now: () => Date,
 ): FindExisting {

@@ -9,7 +9,7 @@ import { leftOverLayers } from '../pulumi/left-over-layers.ts';
 import type { StackRunner } from '../pulumi/stack-runner.ts';
 import { checkAccount } from './account.ts';
 import { lookAtAdopted, unseenCluster } from './adopted.ts';
-import type { Connection } from './api.ts';
+import type { AwsConnection } from './api.ts';
 import { credentialsOf, pluginEnvironment, pluginSettings } from './credentials.ts';
 import { route53 } from './dns.ts';
 import { endpointOf, pluginEndpoints } from './endpoints.ts';
@@ -27,7 +27,7 @@ import { validateCluster } from './validate.ts';
 const VERSION = 'aws 7.48.0, programs 2';
 
 /** `endpoint`: see Connection; what a profile says comes first. */
-function openCloud(endpoint: Connection['endpoint'] | undefined) {
+function openCloud(endpoint: AwsConnection['endpoint'] | undefined) {
   const connect = async ({
     account,
     profile,
@@ -36,7 +36,7 @@ function openCloud(endpoint: Connection['endpoint'] | undefined) {
     signal,
   }: Pick<CloudContext, 'account' | 'profile' | 'region' | 'now' | 'signal'>) => {
     const named = endpointOf(profile);
-    const at: Connection['endpoint'] = (service, where) => named?.(service, where) ?? endpoint?.(service, where);
+    const at: AwsConnection['endpoint'] = (service, where) => named?.(service, where) ?? endpoint?.(service, where);
     const connection = { region, now, signal, endpoint: at };
     return { ...connection, key: await openSession(credentialsOf(account), connection) };
   };
@@ -70,7 +70,7 @@ function openCloud(endpoint: Connection['endpoint'] | undefined) {
 }
 
 /** EKS, with the network under it. `endpoint`: see Connection. */
-export function aws(runner: StackRunner, endpoint?: Connection['endpoint']): ManagedClusters {
+export function awsClusters(runner: StackRunner, endpoint?: AwsConnection['endpoint']): ManagedClusters {
   const { connect, layers } = openCloud(endpoint);
   const made = managedLayers(runner, layers);
   const tagged: NonNullable<ManagedClusters['tagged']> = async (ctx) => taggedResources(await connect(ctx));
@@ -88,12 +88,12 @@ export function aws(runner: StackRunner, endpoint?: Connection['endpoint']): Man
 }
 
 /** EKS, and machines for control planes that are not AWS'. */
-export function awsProvider(runner: StackRunner, endpoint?: Connection['endpoint']): Provider {
+export function awsProvider(runner: StackRunner, endpoint?: AwsConnection['endpoint']): Provider {
   const { connect, layers } = openCloud(endpoint);
-  const provider = machineProvider('aws', aws(runner, endpoint), awsMachines(layers, connect), runner);
+  const provider = machineProvider('aws', awsClusters(runner, endpoint), awsMachines(layers, connect), runner);
   return { ...provider, dns: awsDNS(endpoint), backups: s3Buckets(connect) };
 }
 
 /** Route 53. `endpoint`: see Connection. */
-export const awsDNS = (endpoint?: Connection['endpoint']): ProviderDNS =>
+export const awsDNS = (endpoint?: AwsConnection['endpoint']): ProviderDNS =>
   recordsIn(route53(openCloud(endpoint).connect));

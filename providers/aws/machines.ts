@@ -1,19 +1,19 @@
 import { ipv4Range } from '../../operator/api/address-range.ts';
 import { configurationProblem } from '../../operator/api/errors.ts';
 import type { CloudContext, Owner } from '../cloud.ts';
-import type { MachinePhase, Problem, Wanted } from '../contract.ts';
+import type { MachinePhase, Problem, WantedSpec } from '../contract.ts';
 import type { CloudMachine, MachineCloud, MachineImage } from '../machines/machine-cloud.ts';
 import { eachPage } from '../pages.ts';
 import type { LayeredCloud } from '../pulumi/layers.ts';
 import { OWNER_TAGS, POOL_HASH_TAG, POOL_TAG } from '../tags.ts';
-import { awsCodeOf, type Connection, query } from './api.ts';
+import { type AwsConnection, awsCodeOf, query } from './api.ts';
 import { tagsIn } from './existing.ts';
 import { physicalName } from './names.ts';
 import { missingForControlPlane } from './permissions.ts';
 import { NODES_BITS } from './subnets.ts';
 import { itemsAt, textAt } from './xml.ts';
 
-type Connect = (ctx: CloudContext) => Promise<Connection>;
+type Connect = (ctx: CloudContext) => Promise<AwsConnection>;
 
 /**
  * Canonical, who publishes Ubuntu: account and names as documentation.ubuntu.com/aws, "Find Ubuntu images on AWS", has them (the
@@ -60,14 +60,14 @@ export function awsMachines(layers: LayeredCloud, connect: Connect): MachineClou
 }
 
 /** Ends an instance, or one that has ended already being counted: a group that replaces none keeps it among its own. */
-const terminate = (aws: Connection, InstanceId: string) =>
+const terminate = (aws: AwsConnection, InstanceId: string) =>
   query(aws, 'autoscaling', 'TerminateInstanceInAutoScalingGroup', {
     InstanceId,
     ShouldDecrementDesiredCapacity: 'true',
   });
 
 /** Instances that the group has, but for those on their way in or out. LifecycleState as the service model of botocore has it. */
-async function counted(aws: Connection, group: string): Promise<string[]> {
+async function counted(aws: AwsConnection, group: string): Promise<string[]> {
   const answer = await query(aws, 'autoscaling', 'DescribeAutoScalingGroups', {
     'AutoScalingGroupNames.member.1': group,
   });
@@ -84,14 +84,14 @@ function unlessUnknown(error: unknown): void {
 
 const groupName = (owner: Owner, pool: string): string => physicalName('aws:autoscaling/group:Group', owner, pool);
 
-function problems({ networking: { nodes } }: Wanted): Problem[] {
+function problems({ networking: { nodes } }: WantedSpec): Problem[] {
   const range = nodes === undefined ? undefined : ipv4Range(nodes);
   if (!range || (range.prefix >= NODES_BITS.from && range.prefix <= NODES_BITS.to)) return [];
   const message = `${nodes} does not fit AWS: choose a range from /${NODES_BITS.from} to /${NODES_BITS.to}`;
   return [{ field: 'networking.nodes', message, code: 'ERR_CONFIGURATION_PROBLEM' }];
 }
 
-async function newestImage(aws: Connection, architecture: string): Promise<MachineImage> {
+async function newestImage(aws: AwsConnection, architecture: string): Promise<MachineImage> {
   const name = imageName(architecture);
   const answer = await query(aws, 'ec2', 'DescribeImages', {
     'Owner.1': CANONICAL,
@@ -119,7 +119,7 @@ const PHASES: Readonly<Record<string, MachinePhase>> = {
   stopped: 'Terminating',
 };
 
-async function listed(aws: Connection, owner: Owner, pools: readonly string[]): Promise<CloudMachine[]> {
+async function listed(aws: AwsConnection, owner: Owner, pools: readonly string[]): Promise<CloudMachine[]> {
   const found: CloudMachine[] = [];
   await eachPage(`machines of ${owner.technicalID}`, async (page) => {
     const answer = await query(aws, 'ec2', 'DescribeInstances', {
@@ -156,7 +156,7 @@ async function listed(aws: Connection, owner: Owner, pools: readonly string[]): 
 }
 
 /** What the newest activity of the group says, where it failed. */
-async function lastFailure(aws: Connection, group: string): Promise<string | undefined> {
+async function lastFailure(aws: AwsConnection, group: string): Promise<string | undefined> {
   const answer = await query(aws, 'autoscaling', 'DescribeScalingActivities', {
     AutoScalingGroupName: group,
     MaxRecords: '1',

@@ -1,4 +1,4 @@
-import { fitted, shortHash } from '../../operator/api/names.ts';
+import { fitName, shortHash } from '../../operator/api/names.ts';
 import type { CloudPool, Owner } from '../cloud.ts';
 
 /**
@@ -50,12 +50,12 @@ export function physicalName(type: string, owner: Pick<Owner, 'technicalID'>, pa
   const naming = NAMING[type];
   if (typeof naming !== 'object') throw new TypeError(`${type} has no name of ours: see NAMING`);
   const { prefix = '', longest } = naming;
-  return prefix + fitted(part ? `${owner.technicalID}-${part}` : owner.technicalID, longest - prefix.length);
+  return prefix + fitName(part ? `${owner.technicalID}-${part}` : owner.technicalID, longest - prefix.length);
 }
 
 /** Tag Name of a resource: what consoles show, and what finds a resource that has only an id. */
 export const nameTag = (owner: Pick<Owner, 'technicalID'>, part: string): string =>
-  fitted(`${owner.technicalID}-${part}`, 255);
+  fitName(`${owner.technicalID}-${part}`, 255);
 
 /** EKS' name of the cluster. */
 export const clusterName = (owner: Pick<Owner, 'technicalID'>): string =>
@@ -67,5 +67,5 @@ export const clusterName = (owner: Pick<Owner, 'technicalID'>): string =>
  */
 export function nodeGroupName(pool: CloudPool, amiType: string, zones: readonly string[]): string {
   const fixed = [pool.machineType, pool.spot, amiType, [...zones].sort()];
-  return fitted(`${pool.name}-${shortHash(JSON.stringify(fixed))}`, 63);
+  return fitName(`${pool.name}-${shortHash(JSON.stringify(fixed))}`, 63);
 }

@@ -78,7 +78,7 @@ function isolated(region: string): Partition | undefined {
 }
 
 /** The host of a service in a region. Throws a configuration problem where that would not be one of AWS' own. */
-export const hostOf = (service: string, region: string): string =>
+export const awsHostOf = (service: string, region: string): string =>
   `${service}.${checkedRegion(region)}.${partitionOf(region).dnsSuffix}`;
 
 /** The partition that a region belongs to. */

@@ -1,9 +1,9 @@
 import type { Owner } from '../cloud.ts';
 import { eachPage } from '../pages.ts';
 import { tagsOf } from '../tags.ts';
-import { awsCodeOf, type Connection, query } from './api.ts';
+import { type AwsConnection, awsCodeOf, query } from './api.ts';
 import { clusterName, physicalName } from './names.ts';
-import { at, itemsAt, textAt } from './xml.ts';
+import { elementAt, itemsAt, textAt } from './xml.ts';
 
 const NETWORK = [
   'ec2:AllocateAddress',
@@ -149,7 +149,7 @@ const CANNOT_TELL = ['AccessDenied', 'AccessDeniedException', 'NoSuchEntity', 'I
  * Permissions that the programs need and the identity lacks, by IAM's own simulation (iam:SimulatePrincipalPolicy). Empty when
  * there is none, or it cannot be told: IAM does not simulate root, federated users, and those who may not ask.
  */
-export async function missingPermissions(aws: Connection, identity: string, owner: Owner): Promise<string[]> {
+export async function missingPermissions(aws: AwsConnection, identity: string, owner: Owner): Promise<string[]> {
   const [, partition, , , account] = policySource(identity)?.split(':') ?? [];
   const arn = (service: string, region: string, resource: string) =>
     `arn:${partition}:${service}:${region}:${account}:${resource}`;
@@ -157,7 +157,7 @@ export async function missingPermissions(aws: Connection, identity: string, owne
 }
 
 /** The same for a control plane on machines, with the network and the roles that it needs. */
-export async function missingForControlPlane(aws: Connection, identity: string, owner: Owner): Promise<string[]> {
+export async function missingForControlPlane(aws: AwsConnection, identity: string, owner: Owner): Promise<string[]> {
   const [, partition, , , account] = policySource(identity)?.split(':') ?? [];
   const roles = ['control-plane', 'machine'].map((kind) => ({
     actions: ROLES,
@@ -167,7 +167,7 @@ export async function missingForControlPlane(aws: Connection, identity: string, 
 }
 
 async function missingAmong(
-  aws: Connection,
+  aws: AwsConnection,
   identity: string,
   owner: Owner,
   wanted: readonly { actions: string[]; resource: string }[],
@@ -191,7 +191,7 @@ export function policySource(identity: string): string | undefined {
 }
 
 async function denied(
-  aws: Connection,
+  aws: AwsConnection,
   source: string,
   owner: Owner,
   { actions, resource }: { actions: string[]; resource: string },
@@ -215,7 +215,7 @@ async function denied(
   await eachPage(`permissions of ${source}`, async (marker) => {
     const page = { ...parameters, ...(marker && { Marker: marker }) };
     const answer = await query(aws, 'iam', 'SimulatePrincipalPolicy', page);
-    const result = at(answer, 'SimulatePrincipalPolicyResult');
+    const result = elementAt(answer, 'SimulatePrincipalPolicyResult');
     for (const one of itemsAt(result, 'EvaluationResults'))
       if (textAt(one, 'EvalDecision') !== 'allowed') found.push(textAt(one, 'EvalActionName'));
     return textAt(result, 'IsTruncated') === 'true' ? textAt(result, 'Marker') : undefined;

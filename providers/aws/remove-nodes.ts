@@ -1,8 +1,8 @@
 import type { CloudNode, ManagedClusterOutputs, Owner, PoolLeft } from '../cloud.ts';
 import { eachPage } from '../pages.ts';
-import { refusalOf } from '../refused-removal.ts';
+import { removalRefusalOf } from '../refused-removal.ts';
 import { OWNER_TAGS, POOL_TAG } from '../tags.ts';
-import { type Connection, get, query } from './api.ts';
+import { type AwsConnection, getJson, query } from './api.ts';
 import { type Element, itemsAt, textAt } from './xml.ts';
 
 /** Nodegroup of EKS, as far as it is used (service model of botocore 1.43.11). */
@@ -16,7 +16,7 @@ interface NodeGroup {
  * one go (TerminateInstanceInAutoScalingGroup of the Amazon EC2 Auto Scaling API reference), and EKS tells that as the size of the node group.
  */
 export async function removeNodes(
-  aws: Connection,
+  aws: AwsConnection,
   owner: Owner,
   { name: cluster }: Pick<ManagedClusterOutputs, 'name'>,
   pool: string,
@@ -31,8 +31,8 @@ export async function removeNodes(
       .filter((instance) => !textAt(instance, 'LifecycleState').startsWith('Terminat'))
       .map((instance) => textAt(instance, 'InstanceId'))
       .filter((id) => named.has(id));
-    if (going.length > 0) refused ??= await refusalOf(keepPlaces(aws, group));
-    for (const id of refused ? [] : going) refused ??= await refusalOf(terminate(aws, id));
+    if (going.length > 0) refused ??= await removalRefusalOf(keepPlaces(aws, group));
+    for (const id of refused ? [] : going) refused ??= await removalRefusalOf(terminate(aws, id));
   }
   const left = await described(aws, groups);
   const size = left.reduce((sum, group) => sum + Number(textAt(group, 'DesiredCapacity')), 0);
@@ -42,7 +42,7 @@ export async function removeNodes(
 /** `aws:///eu-central-1a/i-0123`. */
 const instanceOf = (providerID: string): string => /^aws:\/\/\/[^/]*\/(i-\w+)$/.exec(providerID)?.[1] ?? '';
 
-const terminate = (aws: Connection, InstanceId: string) =>
+const terminate = (aws: AwsConnection, InstanceId: string) =>
   query(aws, 'autoscaling', 'TerminateInstanceInAutoScalingGroup', {
     InstanceId,
     ShouldDecrementDesiredCapacity: 'true',
@@ -52,7 +52,7 @@ const terminate = (aws: Connection, InstanceId: string) =>
  * Has a group leave its zones unequal: "rebalancing might terminate instances in other zones", says the reference of what is done next, and
  * those have pods on them (kubernetes/autoscaler issue 3693).
  */
-async function keepPlaces(aws: Connection, group: Element): Promise<void> {
+async function keepPlaces(aws: AwsConnection, group: Element): Promise<void> {
   const isSuspended = itemsAt(group, 'SuspendedProcesses').some((one) => textAt(one, 'ProcessName') === 'AZRebalance');
   if (isSuspended || itemsAt(group, 'AvailabilityZones').length < 2) return;
   await query(aws, 'autoscaling', 'SuspendProcesses', {
@@ -62,14 +62,14 @@ async function keepPlaces(aws: Connection, group: Element): Promise<void> {
 }
 
 /** Names of the Auto Scaling groups of the node groups that we made for the pool: told by their tags, never by their names. */
-async function groupsOf(aws: Connection, owner: Owner, cluster: string, pool: string): Promise<string[]> {
+async function groupsOf(aws: AwsConnection, owner: Owner, cluster: string, pool: string): Promise<string[]> {
   const path = `/clusters/${encodeURIComponent(cluster)}/node-groups`;
   const found: string[] = [];
   await eachPage(`node groups of ${cluster}`, async (page) => {
     const at = page === undefined ? path : `${path}?nextToken=${encodeURIComponent(page)}`;
-    const answer = await get<{ nodegroups?: string[]; nextToken?: string }>(aws, 'eks', 'ListNodegroups', at);
+    const answer = await getJson<{ nodegroups?: string[]; nextToken?: string }>(aws, 'eks', 'ListNodegroups', at);
     for (const name of answer.nodegroups ?? []) {
-      const told = await get<{ nodegroup: NodeGroup }>(aws, 'eks', 'DescribeNodegroup', `${path}/${name}`);
+      const told = await getJson<{ nodegroup: NodeGroup }>(aws, 'eks', 'DescribeNodegroup', `${path}/${name}`);
       const { tags = {}, resources } = told.nodegroup;
       if (tags[OWNER_TAGS.uid] === owner.uid && tags[POOL_TAG] === pool)
         found.push(...(resources?.autoScalingGroups ?? []).map((group) => group.name));
@@ -79,7 +79,7 @@ async function groupsOf(aws: Connection, owner: Owner, cluster: string, pool: st
   return found;
 }
 
-async function described(aws: Connection, groups: readonly string[]): Promise<Element[]> {
+async function described(aws: AwsConnection, groups: readonly string[]): Promise<Element[]> {
   if (groups.length === 0) return [];
   const names = Object.fromEntries(groups.map((name, index) => [`AutoScalingGroupNames.member.${index + 1}`, name]));
   const answer = await query(aws, 'autoscaling', 'DescribeAutoScalingGroups', names);

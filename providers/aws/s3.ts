@@ -4,7 +4,7 @@ import { CoppiceError } from '../../operator/api/errors.ts';
 import type { BackupBucket, BackupBuckets, BackupContent, BackupContext, BackupObject } from '../backup.ts';
 import {
   backupTags,
-  broken,
+  brokenPromises,
   checkedKey,
   contentOf,
   isAsWanted,
@@ -16,13 +16,13 @@ import {
 } from '../bucket-objects.ts';
 import { transfer } from '../bucket-transfer.ts';
 import { eachPage } from '../pages.ts';
-import { awsCodeOf, type Connection, codeAndMessage, query, refusal } from './api.ts';
-import { hostOf, partitionOf } from './partitions.ts';
-import { type AccessKey, asSigned, pathOfKey, signed } from './sigv4.ts';
-import { at, type Element, parseXML, textAt } from './xml.ts';
+import { type AwsConnection, awsCodeOf, awsRefusal, codeAndMessage, query } from './api.ts';
+import { awsHostOf, partitionOf } from './partitions.ts';
+import { type AccessKey, asSigned, pathOfKey, signHeaders } from './sigv4.ts';
+import { type Element, elementAt, parseXML, textAt } from './xml.ts';
 
 /** An S3 bucket, and how it is asked for. */
-type S3 = Connection & { key: AccessKey; bucket: BackupBucket; account?: string };
+type S3 = AwsConnection & { key: AccessKey; bucket: BackupBucket; account?: string };
 
 interface Ask {
   method: 'GET' | 'PUT' | 'DELETE';
@@ -45,7 +45,7 @@ const UNSET = ['NoSuchPublicAccessBlockConfiguration', 'NoSuchBucketPolicy'];
 const NAMESPACE = 'http://s3.amazonaws.com/doc/2006-03-01/';
 
 /** Buckets in S3 (Amazon S3 API Reference, 2006-03-01). `connect` opens the account. */
-export function s3Buckets(connect: (ctx: BackupContext) => Promise<Connection & { key: AccessKey }>): BackupBuckets {
+export function s3Buckets(connect: (ctx: BackupContext) => Promise<AwsConnection & { key: AccessKey }>): BackupBuckets {
   const owners = new Map<string, { keyID: string; account: string }>();
   const open = async (ctx: BackupContext): Promise<S3> => {
     const aws = await connect(ctx);
@@ -66,7 +66,7 @@ export function s3Buckets(connect: (ctx: BackupContext) => Promise<Connection & 
         action: 's3:ListBucket',
         query: { 'list-type': '2', prefix, ...more },
       });
-      const result = at(parseXML(answer), 'ListBucketResult');
+      const result = elementAt(parseXML(answer), 'ListBucketResult');
       for (const one of childrenOf(result, 'Contents'))
         objects.push({ key: textAt(one, 'Key'), size: Number(textAt(one, 'Size')) });
       return textAt(result, 'NextContinuationToken');
@@ -90,8 +90,8 @@ export function s3Buckets(connect: (ctx: BackupContext) => Promise<Connection & 
         setting(s3, 'versioning', 's3:GetBucketVersioning'),
         setting(s3, 'policy', 's3:GetBucketPolicy'),
       ]);
-      const blocks = at(parseXML(access), 'PublicAccessBlockConfiguration');
-      return broken({
+      const blocks = elementAt(parseXML(access), 'PublicAccessBlockConfiguration');
+      return brokenPromises({
         'public access is not blocked': PUBLIC_ACCESS_BLOCKS.every((block) => textAt(blocks, block) === 'true'),
         'versions are not kept': textAt(parseXML(versioning), 'VersioningConfiguration', 'Status') === 'Enabled',
         'it is reached without TLS': policy.includes(`"${TLS_ONLY}"`),
@@ -126,7 +126,7 @@ export function s3Buckets(connect: (ctx: BackupContext) => Promise<Connection & 
 }
 
 /** Names of buckets are everybody's: with the account in a header, S3 refuses one that somebody else has. */
-async function accountOf(aws: Connection & { key: AccessKey }): Promise<string> {
+async function accountOf(aws: AwsConnection & { key: AccessKey }): Promise<string> {
   return textAt(await query(aws, 'sts', 'GetCallerIdentity'), 'GetCallerIdentityResult', 'Account');
 }
 
@@ -134,7 +134,7 @@ async function accountOf(aws: Connection & { key: AccessKey }): Promise<string> 
 async function tagsOf(s3: S3): Promise<Record<string, string> | undefined> {
   try {
     const answer = await asked(s3, { method: 'GET', action: 's3:GetBucketTagging', query: { tagging: '' } });
-    const set = at(parseXML(answer), 'Tagging', 'TagSet');
+    const set = elementAt(parseXML(answer), 'Tagging', 'TagSet');
     return Object.fromEntries(childrenOf(set, 'Tag').map((tag) => [textAt(tag, 'Key'), textAt(tag, 'Value')]));
   } catch (error) {
     // Made, and then something came in between.
@@ -230,7 +230,7 @@ async function settle(s3: S3): Promise<void> {
 async function removeVersions(s3: S3): Promise<void> {
   for (;;) {
     const answer = await asked(s3, { method: 'GET', action: 's3:ListBucketVersions', query: { versions: '' } });
-    const result = at(parseXML(answer), 'ListVersionsResult');
+    const result = elementAt(parseXML(answer), 'ListVersionsResult');
     const versions = ['Version', 'DeleteMarker'].flatMap((kind) => childrenOf(result, kind));
     if (versions.length === 0) return;
     for (const version of versions) {
@@ -261,7 +261,7 @@ async function stream(
   const path = pathOfKey(key);
   const unsigned = new URL(
     stated === undefined
-      ? `https://${bucket.name}.${hostOf('s3', region)}/${path}`
+      ? `https://${bucket.name}.${awsHostOf('s3', region)}/${path}`
       : `${stated}/${bucket.name}/${path}`,
   );
   for (const [name, value] of Object.entries(parameters)) unsigned.searchParams.set(name, value);
@@ -276,13 +276,13 @@ async function stream(
   const answer = await transfer({
     method,
     url,
-    headers: await signed({ method, url, headers, body: '' }, s3.key, scope),
+    headers: await signHeaders({ method, url, headers, body: '' }, s3.key, scope),
     ...(method === 'PUT' && { content: payload }),
     what: `AWS for ${action}`,
     signal: s3.signal,
   });
   if (answer.status < 300) return answer.body;
-  throw explained(refusal(action, answer, codeAndMessage(await answer.body.text())), bucket);
+  throw explained(awsRefusal(action, answer, codeAndMessage(await answer.body.text())), bucket);
 }
 
 /** Says which bucket it was. */

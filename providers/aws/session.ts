@@ -1,7 +1,7 @@
 import { CoppiceError } from '../../operator/api/errors.ts';
-import { distrusted, type Exchanged, Exchanges } from '../web-identity.ts';
-import { type Connection, query } from './api.ts';
-import type { Credentials } from './credentials.ts';
+import { type Exchanged, Exchanges, explainDistrust } from '../web-identity.ts';
+import { type AwsConnection, query } from './api.ts';
+import type { AwsCredentials } from './credentials.ts';
 import type { AccessKey } from './sigv4.ts';
 import { type Element, textAt } from './xml.ts';
 
@@ -16,7 +16,7 @@ const SESSIONS = new Exchanges<AccessKey>();
  * The access key to ask AWS with: the given one, or that of a session with the role, an hour long and kept while it is good.
  * Makes nothing that lasts. Throws ERR_INFRA_UNAUTHENTICATED or ERR_INFRA_UNAUTHORIZED when the role is not to be had.
  */
-export async function openSession(credentials: Credentials, aws: Omit<Connection, 'key'>): Promise<AccessKey> {
+export async function openSession(credentials: AwsCredentials, aws: Omit<AwsConnection, 'key'>): Promise<AccessKey> {
   const { key, role, token, stsRegion } = credentials;
   if (!role) return key!;
   const region = (token && stsRegion) || aws.region;
@@ -29,13 +29,13 @@ export async function openSession(credentials: Credentials, aws: Omit<Connection
 }
 
 /** By a key whose user may take the role (AWS STS API Reference, AssumeRole). */
-async function assumedSession(role: string, key: AccessKey, aws: Omit<Connection, 'key'>) {
+async function assumedSession(role: string, key: AccessKey, aws: Omit<AwsConnection, 'key'>) {
   const parameters = { RoleArn: role, RoleSessionName: SESSION_NAME, DurationSeconds: DURATION_SECONDS };
   return sessionIn(await query({ ...aws, key }, 'sts', 'AssumeRole', parameters), 'AssumeRole', role);
 }
 
 /** The call is not signed: the token is all the proof there is (AWS STS API Reference, AssumeRoleWithWebIdentity). */
-async function webIdentitySession(role: string, token: string, aws: Omit<Connection, 'key'>) {
+async function webIdentitySession(role: string, token: string, aws: Omit<AwsConnection, 'key'>) {
   const action = 'AssumeRoleWithWebIdentity';
   const parameters = {
     RoleArn: role,
@@ -46,7 +46,7 @@ async function webIdentitySession(role: string, token: string, aws: Omit<Connect
   try {
     return sessionIn(await query(aws, 'sts', action, parameters), action, role);
   } catch (error) {
-    throw distrusted(
+    throw explainDistrust(
       error,
       token,
       `role ${role}`,

@@ -27,13 +27,13 @@ export interface Signable {
 }
 
 /** `request`'s headers and those that authenticate it, by AWS' own signer (Signature Version 4). */
-export async function signed(request: Signable, key: AccessKey, scope: Scope): Promise<Record<string, string>> {
+export async function signHeaders(request: Signable, key: AccessKey, scope: Scope): Promise<Record<string, string>> {
   const signer = await signerFor(key, scope);
   return (await signer.sign(asked(request), { signingDate: scope.now })).headers;
 }
 
 /** The URL of a request without a body, with what authenticates it as parameters: whoever has it may send it, with these headers. */
-export async function presigned(
+export async function presignUrl(
   request: Omit<Signable, 'body'>,
   key: AccessKey,
   scope: Scope & { expiresSeconds: number },

@@ -1,7 +1,7 @@
 import type { Owner, TaggedResource } from '../cloud.ts';
 import { eachPage } from '../pages.ts';
 import { OWNER_TAGS, ownerOf } from '../tags.ts';
-import { awsCodeOf, type Connection, json, query } from './api.ts';
+import { type AwsConnection, awsCodeOf, postJson, query } from './api.ts';
 import { nameTag } from './names.ts';
 import { type Element, itemsAt, textAt } from './xml.ts';
 
@@ -17,23 +17,23 @@ interface Mapping {
  * What bears our tags in the region, of whatever owner. Source of the list: Resource Groups Tagging API. IAM roles are not in
  * it, as they belong to no region; they cost nothing, and making one again fails on its name.
  */
-export async function taggedResources(aws: Connection): Promise<TaggedResource[]> {
+export async function taggedResources(aws: AwsConnection): Promise<TaggedResource[]> {
   const found = (await resourcesWith(aws, { TagFilters: [{ Key: MARK }] })).flatMap(({ ResourceARN: id, Tags }) => {
     const tags = Object.fromEntries(Tags.map(({ Key, Value }) => [Key, Value]));
     const owner = ownerOf(tags);
-    return owner ? [{ id, type: typeOf(id), region: aws.region, owner, ...partOf(owner, tags.Name) }] : [];
+    return owner ? [{ id, type: arnTypeOf(id), region: aws.region, owner, ...partOf(owner, tags.Name) }] : [];
   });
   return await withoutGone(aws, found);
 }
 
 /** All that the Resource Groups Tagging API lists for these filters: a page may be empty and not be the last. */
 export async function resourcesWith(
-  aws: Connection,
+  aws: AwsConnection,
   filters: { TagFilters: { Key: string; Values?: string[] }[]; ResourceTypeFilters?: string[] },
 ): Promise<Mapping[]> {
   const found: Mapping[] = [];
   await eachPage(`resources with our tags in ${aws.region}`, async (token) => {
-    const page = await json<{ PaginationToken?: string; ResourceTagMappingList?: Mapping[] }>(
+    const page = await postJson<{ PaginationToken?: string; ResourceTagMappingList?: Mapping[] }>(
       aws,
       'tagging',
       'ResourceGroupsTaggingAPI_20170126.GetResources',
@@ -52,7 +52,7 @@ function partOf({ technicalID = '' }: Partial<Owner>, name = ''): Pick<TaggedRes
 }
 
 /** `arn:aws:ec2:eu-central-1:1:natgateway/nat-1` is of type `ec2:natgateway`. */
-export function typeOf(arn: string): string {
+export function arnTypeOf(arn: string): string {
   const [, , service, , , ...rest] = arn.split(':');
   return `${service}:${rest.join(':').split(/[/:]/)[0]}`;
 }
@@ -66,14 +66,14 @@ type Living = Map<string, { machineType?: string; createdAt?: string }>;
  * AWS shows these for some time after they are gone: an hour after a machine or a NAT gateway, for the whole waiting time of a
  * key. Counted as left over, they would be swept again and again.
  */
-const LINGERING: Readonly<Record<string, (aws: Connection, arns: string[]) => Promise<Living>>> = {
+const LINGERING: Readonly<Record<string, (aws: AwsConnection, arns: string[]) => Promise<Living>>> = {
   'ec2:instance': (aws) =>
     described(aws, 'DescribeInstances', 'instance-state-name', ['pending', 'running', 'stopping', 'stopped']),
   'ec2:natgateway': (aws) => described(aws, 'DescribeNatGateways', 'state', ['pending', 'available', 'failed']),
   'kms:key': livingKeys,
 };
 
-async function withoutGone(aws: Connection, found: TaggedResource[]): Promise<TaggedResource[]> {
+async function withoutGone(aws: AwsConnection, found: TaggedResource[]): Promise<TaggedResource[]> {
   const living = new Map<string, Living>();
   for (const [type, look] of Object.entries(LINGERING)) {
     const arns = found.filter((resource) => resource.type === type).map(({ id }) => id);
@@ -88,7 +88,7 @@ async function withoutGone(aws: Connection, found: TaggedResource[]): Promise<Ta
 }
 
 async function described(
-  aws: Connection,
+  aws: AwsConnection,
   action: 'DescribeInstances' | 'DescribeNatGateways',
   filter: string,
   values: string[],
@@ -124,11 +124,11 @@ interface KeyDescription {
   KeyMetadata: { KeyState: string; CreationDate?: number };
 }
 
-async function livingKeys(aws: Connection, arns: string[]): Promise<Living> {
+async function livingKeys(aws: AwsConnection, arns: string[]): Promise<Living> {
   const living: Living = new Map();
   for (const arn of arns) {
     try {
-      const { KeyMetadata } = await json<KeyDescription>(aws, 'kms', 'TrentService.DescribeKey', { KeyId: arn });
+      const { KeyMetadata } = await postJson<KeyDescription>(aws, 'kms', 'TrentService.DescribeKey', { KeyId: arn });
       if (KeyMetadata.KeyState === 'PendingDeletion') continue;
       const { CreationDate: seconds } = KeyMetadata;
       living.set(lastOf(arn), seconds ? { createdAt: new Date(seconds * 1000).toISOString() } : {});

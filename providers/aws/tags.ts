@@ -26,7 +26,7 @@ const LAUNCHED = ['instance', 'volume', 'network-interface'];
 type Tags = Record<string, string>;
 
 /** Arguments of a resource with the owner's tags on it, whatever else it is tagged with. `part`: what it is, for the tag Name. */
-export function tagged(type: string, part: string, owner: Owner, args: Record<string, any>): Record<string, any> {
+export function withTags(type: string, part: string, owner: Owner, args: Record<string, any>): Record<string, any> {
   const ours: Tags = { ...tagsOf(owner), Name: nameTag(owner, part) };
   switch (TAGGING[type] ?? 'map') {
     case 'none':

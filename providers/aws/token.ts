@@ -1,7 +1,7 @@
-import { kubeconfig } from '../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../operator/pki/kubeconfig.ts';
 import type { CloudKubeconfig, ManagedClusterOutputs } from '../cloud.ts';
-import { hostOf } from './partitions.ts';
-import { type AccessKey, presigned } from './sigv4.ts';
+import { awsHostOf } from './partitions.ts';
+import { type AccessKey, presignUrl } from './sigv4.ts';
 
 /**
  * EKS takes a presigned request to STS as a bearer token, for 15 minutes from the moment it was signed for, whatever its
@@ -19,9 +19,9 @@ export async function eksToken(
   key: AccessKey,
   now: Date,
 ): Promise<{ token: string; expiresAt: string }> {
-  const url = new URL(`https://${hostOf('sts', region)}/?Action=GetCallerIdentity&Version=2011-06-15`);
+  const url = new URL(`https://${awsHostOf('sts', region)}/?Action=GetCallerIdentity&Version=2011-06-15`);
   const request = { method: 'GET', url, headers: { 'x-k8s-aws-id': clusterName } };
-  const text = await presigned(request, key, { service: 'sts', region, now, expiresSeconds: EXPIRES_SECONDS });
+  const text = await presignUrl(request, key, { service: 'sts', region, now, expiresSeconds: EXPIRES_SECONDS });
   return {
     token: PREFIX + Buffer.from(text).toString('base64url'),
     expiresAt: new Date(now.getTime() + LIFE_MS).toISOString(),
@@ -37,5 +37,5 @@ export async function eksKubeconfig(
 ): Promise<CloudKubeconfig> {
   const { token, expiresAt } = await eksToken(cluster.name, region, key, now);
   const { name, endpoint: server, certificateAuthority: ca } = cluster;
-  return { kubeconfig: kubeconfig({ server, ca, token, name, user: 'coppice' }), expiresAt };
+  return { kubeconfig: writeKubeconfigText({ server, ca, token, name, user: 'coppice' }), expiresAt };
 }

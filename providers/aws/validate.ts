@@ -1,7 +1,7 @@
-import { type AddressRange, contains, ipv4Range, rangeText } from '../../operator/api/address-range.ts';
+import { type AddressRange, ipv4Range, rangeContains, rangeText } from '../../operator/api/address-range.ts';
 import type { CloudProfile, MachineType } from '../../operator/api/cloudprofile.ts';
 import { parseCount } from '../../operator/api/quantity.ts';
-import type { Adoption, CloudPool, ManagedCluster } from '../cloud.ts';
+import type { Adoption, CloudPool, WantedCluster } from '../cloud.ts';
 import type { Problem } from '../contract.ts';
 import { registeredTaints } from '../nodes.ts';
 import { poolNameProblems, profileProblems, zoneProblems } from '../validate.ts';
@@ -27,7 +27,7 @@ const AWS_ADDRESSES = 5;
 const problem = (field: string, message: string): Problem => ({ field, message, code: 'ERR_CONFIGURATION_PROBLEM' });
 
 /** What of this EKS cannot give, or the profile does not offer; see ManagedClusters.validate. */
-export function validateCluster(cluster: ManagedCluster, profile: CloudProfile): Problem[] {
+export function validateCluster(cluster: WantedCluster, profile: CloudProfile): Problem[] {
   if (cluster.adopt) return validateAdoption(cluster, cluster.adopt, profile);
   const { region, kubernetesVersion, cidrs, pools } = cluster;
   // Pods of EKS take addresses one by one: nodes do not use up their range as they do where each gets a /24.
@@ -43,7 +43,7 @@ export function validateCluster(cluster: ManagedCluster, profile: CloudProfile):
 }
 
 /** Of a cluster that exists, only what we add to it, and which one it is. */
-function validateAdoption(cluster: ManagedCluster, adopt: Adoption, profile: CloudProfile): Problem[] {
+function validateAdoption(cluster: WantedCluster, adopt: Adoption, profile: CloudProfile): Problem[] {
   return [
     ...adoptProblems(adopt, cluster.region),
     ...authorizedProblems(cluster.authorizedNetworks),
@@ -51,7 +51,7 @@ function validateAdoption(cluster: ManagedCluster, adopt: Adoption, profile: Clo
   ];
 }
 
-function zoneSetProblems({ region, zones }: ManagedCluster, profile: CloudProfile): Problem[] {
+function zoneSetProblems({ region, zones }: WantedCluster, profile: CloudProfile): Problem[] {
   const known = profile.spec.regions.find((one) => one.name === region)?.zones?.map((zone) => zone.name);
   if (!known) return [];
   const problems: Problem[] = [];
@@ -71,9 +71,9 @@ function zoneSetProblems({ region, zones }: ManagedCluster, profile: CloudProfil
 }
 
 const privateOf = (range: AddressRange): string | undefined =>
-  PRIVATE_RANGES.find((known) => contains(ipv4Range(known)!, range));
+  PRIVATE_RANGES.find((known) => rangeContains(ipv4Range(known)!, range));
 
-function rangeProblems({ cidrs, zones, pools }: ManagedCluster): Problem[] {
+function rangeProblems({ cidrs, zones, pools }: WantedCluster): Problem[] {
   const problems: Problem[] = [];
   const limits = { nodes: NODES_BITS, pods: PODS_BITS, services: SERVICES_BITS };
   const ranges: Partial<Record<keyof typeof limits, AddressRange>> = {};
@@ -127,7 +127,7 @@ function authorizedProblems(networks: readonly string[]): Problem[] {
   return problems;
 }
 
-function poolProblems(pool: CloudPool, { zones }: ManagedCluster, field: string, profile: CloudProfile): Problem[] {
+function poolProblems(pool: CloudPool, { zones }: WantedCluster, field: string, profile: CloudProfile): Problem[] {
   const { name, minimum, maximum, desired } = pool;
   const problems = poolNameProblems(name, LONGEST_POOL_NAME, field);
   const say = (part: string, message: string) => problems.push(problem(`${field}.${part}`, message));

@@ -43,28 +43,28 @@ function add(children: Record<string, Element | Element[]>, name: string, child:
 }
 
 /** The element at a path of names; undefined when there is none, the first where there are several. */
-export function at(element: Element | Element[] | undefined, ...path: string[]): Element | undefined {
+export function elementAt(element: Element | Element[] | undefined, ...path: string[]): Element | undefined {
   const one = Array.isArray(element) ? element[0] : element;
   const [name, ...rest] = path;
   if (name === undefined || one === undefined) return one;
-  return typeof one === 'string' ? undefined : at(one[name], ...rest);
+  return typeof one === 'string' ? undefined : elementAt(one[name], ...rest);
 }
 
 /** Text at a path; '' when there is none. */
 export function textAt(element: Element | Element[] | undefined, ...path: string[]): string {
-  const found = at(element, ...path);
+  const found = elementAt(element, ...path);
   return typeof found === 'string' ? found : '';
 }
 
 /** Items of a list at a path: AWS wraps them in elements `item` (EC2) or `member` (others). */
 export function itemsAt(element: Element | Element[] | undefined, ...path: string[]): Element[] {
-  const list = at(element, ...path);
+  const list = elementAt(element, ...path);
   if (list === undefined || typeof list === 'string') return [];
   return [list.item ?? list.member ?? []].flat();
 }
 
 /** Elements of a name in the list at a path: Route 53 names them after what they are. */
 export function childrenAt(element: Element | Element[] | undefined, name: string, ...path: string[]): Element[] {
-  const list = at(element, ...path);
+  const list = elementAt(element, ...path);
   return list === undefined || typeof list === 'string' ? [] : [list[name] ?? []].flat();
 }

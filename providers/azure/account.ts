@@ -1,6 +1,6 @@
 import { CoppiceError } from '../../operator/api/errors.ts';
 import type { AccountCheck, CloudContext } from '../cloud.ts';
-import { allPages, call, type Endpoints } from './arm.ts';
+import { allPages, callAzure, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
 import { entraToken, managementScope } from './token.ts';
 
@@ -110,7 +110,7 @@ async function checkFor(needed: readonly string[], ctx: CloudContext, endpoints:
   const { token } = await entraToken(ctx, endpoints, managementScope(endpoints));
   const subscription = `${endpoints.management}/subscriptions/${subscriptionID}`;
   const get = <T>(url: string) =>
-    call<T>({
+    callAzure<T>({
       url,
       token,
       what: `subscription ${subscriptionID} cannot be used`,

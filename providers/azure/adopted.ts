@@ -5,7 +5,7 @@ import type { Problem } from '../contract.ts';
 import type { AdoptingCluster, FoundCluster } from '../pulumi/adopted-layer.ts';
 import { ADOPTION_TAGS, withoutAdoption } from '../tags.ts';
 import type { TheirAddresses } from './agent-pools.ts';
-import { allPages, call, type Endpoints } from './arm.ts';
+import { allPages, callAzure, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
 import { AKS_API } from './kubeconfig.ts';
 import { ADMINISTRATOR, plainRegion, roleAssignmentName } from './names.ts';
@@ -105,7 +105,7 @@ export async function lookAtAdopted(
 
   const { token } = await entraToken(ctx, endpoints, managementScope(endpoints));
   const what = `AKS cluster ${meant.name} cannot be looked at`;
-  const get = <T>(url: string) => call<T>({ url, token, what, signal: ctx.signal }, { absent: true });
+  const get = <T>(url: string) => callAzure<T>({ url, token, what, signal: ctx.signal }, { absent: true });
   const path = idOf(subscriptionID, meant);
   const cluster = await get<Described>(`${endpoints.management}${path}?api-version=${AKS_API}`);
   if (!cluster)

@@ -1,6 +1,6 @@
 import type { AgentPoolArgs } from '@pulumi/azure-native/containerservice/agentPool.js';
 import { LABELS } from '../../operator/api/group.ts';
-import type { Taint } from '../../operator/kube/resources.ts';
+import type { KubeTaint } from '../../operator/kube/resources.ts';
 import type { CloudPool, ManagedClusterInputs } from '../cloud.ts';
 import { DEFAULT_PODS } from '../machine-types.ts';
 import { POOL_TAG, tagsOf } from '../tags.ts';
@@ -21,7 +21,7 @@ const SPOT_MARK = { key: 'kubernetes.azure.com/scalesetpriority', value: 'spot' 
  * AKS takes a taint as text; without a `=` it is "invalid taint spec", also where there is no value (hashicorp/terraform-provider-azurerm
  * pull 32269).
  */
-export const taintText = ({ key, value, effect }: Taint): string => `${key}=${value ?? ''}:${effect}`;
+export const taintText = ({ key, value, effect }: KubeTaint): string => `${key}=${value ?? ''}:${effect}`;
 
 const onEveryPool = ({ kubernetesVersion, network }: Cluster): AgentPoolPlan => ({
   type: 'VirtualMachineScaleSets',
@@ -37,24 +37,24 @@ const onEveryPool = ({ kubernetesVersion, network }: Cluster): AgentPoolPlan => 
 });
 
 /** The zones of a pool, those of the cluster when it names none; nothing where the region has none. */
-export const zonesOf = (pool: Pick<CloudPool, 'zones'>, zones: readonly string[]): string[] =>
+export const poolZonesOf = (pool: Pick<CloudPool, 'zones'>, zones: readonly string[]): string[] =>
   pool.zones.length > 0 ? pool.zones : [...zones];
 
 const spread = (zones: string[]) => (zones.length > 0 ? { availabilityZones: zones } : {});
 
 /** Whether an autoscaler decides how many nodes the pool has. */
-export const isAutoscaled = ({ desired }: CloudPool): boolean => desired === undefined;
+export const isPoolAutoscaled = ({ desired }: CloudPool): boolean => desired === undefined;
 
 /**
  * How many nodes to declare. Azure wants a number of an autoscaled pool too, between minimum and maximum, and goes there: so it is
  * the number that there is now, as far as it may be.
  */
-export const countOf = ({ minimum, maximum, desired }: CloudPool, now = minimum): number =>
+export const declaredCountOf = ({ minimum, maximum, desired }: CloudPool, now = minimum): number =>
   desired ?? Math.min(Math.max(now, minimum), maximum);
 
 const size = (pool: CloudPool, now: number | undefined): AgentPoolPlan => ({
-  count: countOf(pool, now),
-  ...(isAutoscaled(pool)
+  count: declaredCountOf(pool, now),
+  ...(isPoolAutoscaled(pool)
     ? { enableAutoScaling: true, minCount: pool.minimum, maxCount: pool.maximum }
     : { enableAutoScaling: false }),
 });
@@ -66,7 +66,7 @@ export function agentPoolOf(pool: CloudPool, cluster: Cluster, now?: number): Ag
     mode: 'User',
     vmSize: pool.machineType,
     ...size(pool, now),
-    ...spread(zonesOf(pool, cluster.zones)),
+    ...spread(poolZonesOf(pool, cluster.zones)),
     ...(pool.diskGiB !== undefined && { osDiskSizeGB: pool.diskGiB }),
     ...(pool.gpu > 0 && { gpuProfile: { driver: 'Install' } }),
     // -1: never more than the price on demand.

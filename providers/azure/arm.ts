@@ -17,7 +17,7 @@ export const PUBLIC_CLOUD: Endpoints = {
 };
 
 /** Calls Entra ID or Azure Resource Manager. */
-export const call = jsonApi(classify);
+export const callAzure = jsonApi(classify);
 
 interface Page<T> {
   value?: T[];

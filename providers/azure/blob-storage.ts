@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
-import { type Element, parseXML, textAt, at as within } from '../aws/xml.ts';
+import { type Element, parseXML, textAt, elementAt as within } from '../aws/xml.ts';
 import type { BackupBucket, BackupBuckets, BackupContext, BackupObject } from '../backup.ts';
 import {
   BACKUP_TAGS,
   backupTags,
-  broken,
+  brokenPromises,
   checkedKey,
   isAsWanted,
   KEPT_DAYS,
@@ -17,7 +17,7 @@ import {
 } from '../bucket-objects.ts';
 import { type Transfer, type Transferred, transfer } from '../bucket-transfer.ts';
 import { eachPage } from '../pages.ts';
-import { call, type Endpoints } from './arm.ts';
+import { callAzure, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
 import { classify } from './errors.ts';
 import { entraToken, managementScope } from './token.ts';
@@ -99,7 +99,7 @@ export function blobBuckets(endpoints: (ctx: BackupContext) => Endpoints): Backu
         managed<BlobService>(arm, 'GET', `${arm.account}/blobServices/default`),
       ]);
       const { properties: of } = account ?? {};
-      return broken({
+      return brokenPromises({
         'public access is not prevented': of?.allowBlobPublicAccess === false,
         'keys of the account are allowed': of?.allowSharedKeyAccess === false,
         'it is reached without TLS': of?.supportsHttpsTrafficOnly,
@@ -228,7 +228,7 @@ const managed = <T>(
   body?: object,
   version = STORAGE_API,
 ): Promise<T | undefined> =>
-  call<T>(
+  callAzure<T>(
     {
       method,
       url: `${endpoints.management}${path}?api-version=${version}`,

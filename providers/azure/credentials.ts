@@ -2,7 +2,7 @@ import { CoppiceError } from '../../operator/api/errors.ts';
 import type { CloudAccount } from '../cloud.ts';
 
 /** Who asks, and how it is proven. */
-export interface Credentials {
+export interface AzureCredentials {
   clientID: string;
   tenantID: string;
   subscriptionID: string;
@@ -20,7 +20,7 @@ const unusable = (message: string, advice: string): CoppiceError =>
  * The keys of the Secret, named as Gardener names them (provider-azure pkg/azure/types.go), checked: they become parts of URLs.
  * `token` stands in for `clientSecret` with workload identity. Throws ERR_INFRA_UNAUTHENTICATED when one is missing or is no id.
  */
-export function credentialsOf({ credentials }: CloudAccount): Credentials {
+export function credentialsOf({ credentials }: CloudAccount): AzureCredentials {
   const { clientID = '', tenantID = '', subscriptionID = '', clientSecret, token } = trimmed(credentials);
   const missing = Object.entries({ clientID, tenantID, subscriptionID }).filter(([, value]) => value === '');
   const names = missing.map(([name]) => name);
@@ -50,11 +50,11 @@ const trimmed = (credentials: Readonly<Record<string, string>>): Record<string, 
   Object.fromEntries(Object.entries(credentials).map(([key, value]) => [key, value.trim()]));
 
 /** What the plugin azure-native proves itself with (pulumi-azure-native provider/pkg/provider/auth_azidentity.go). */
-export const pluginCredentials = ({ proof }: Credentials): Record<string, string> =>
+export const pluginCredentials = ({ proof }: AzureCredentials): Record<string, string> =>
   'secret' in proof ? { ARM_CLIENT_SECRET: proof.secret } : { ARM_OIDC_TOKEN: proof.assertion };
 
 /** What else it reads; no secrets, and not to be cut out of messages, which are full of these ids. */
-export const pluginSettings = (credentials: Credentials): Record<string, string> => ({
+export const pluginSettings = (credentials: AzureCredentials): Record<string, string> => ({
   ARM_CLIENT_ID: credentials.clientID,
   ARM_TENANT_ID: credentials.tenantID,
   ARM_SUBSCRIPTION_ID: credentials.subscriptionID,

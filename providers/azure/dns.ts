@@ -2,7 +2,7 @@ import { plainName } from '../dns/names.ts';
 import type { RecordChange, SeenRecordSet } from '../dns/plan.ts';
 import type { DNSZonesClient } from '../dns/records.ts';
 import type { DNSContext, DNSZone, RecordSet, RecordType } from '../dns.ts';
-import { allPages, call, type Endpoints } from './arm.ts';
+import { allPages, callAzure, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
 import { endpointsAt } from './endpoints.ts';
 import { entraToken, managementScope } from './token.ts';
@@ -47,7 +47,7 @@ export function azureDNS(endpoints: Endpoints): DNSZonesClient {
           const base = `${azure.management}/subscriptions/${subscriptionID}/providers/Microsoft.Network/${type}`;
           const what = `DNS zones of subscription ${subscriptionID} cannot be listed`;
           const zones = await allPages<AzureZone>(`${base}?api-version=${version}`, what, azure, (url) =>
-            call({ url, token, what, signal }),
+            callAzure({ url, token, what, signal }),
           );
           return zones.map((zone) => zoneOf(zone, isPrivate));
         }),
@@ -61,7 +61,7 @@ export function azureDNS(endpoints: Endpoints): DNSZonesClient {
       const found = await Promise.all(
         asked.map(async ({ name, type }) => {
           const what = `records of zone ${zone.domain} cannot be read`;
-          const set = await call<AzureRecordSet>(
+          const set = await callAzure<AzureRecordSet>(
             { url: urlOf(azure, zone, type, name), token, what, signal },
             { absent: true },
           );
@@ -75,7 +75,7 @@ export function azureDNS(endpoints: Endpoints): DNSZonesClient {
       const { azure, token, signal } = await open(ctx);
       const first = `${azure.management}${zone.id}/TXT?api-version=${kindOf(zone).version}`;
       const what = `records of zone ${zone.domain} cannot be listed`;
-      const sets = await allPages<AzureRecordSet>(first, what, azure, (url) => call({ url, token, what, signal }));
+      const sets = await allPages<AzureRecordSet>(first, what, azure, (url) => callAzure({ url, token, what, signal }));
       return sets.map((set) => {
         const name = set.name === '@' ? zone.domain : `${set.name}.${zone.domain}`;
         return seen(set, plainName(name), 'TXT');
@@ -87,7 +87,11 @@ export function azureDNS(endpoints: Endpoints): DNSZonesClient {
       for (const change of changes) {
         const { name, type } = (change.after ?? change.before)!;
         const request = { url: urlOf(azure, zone, type, name), token, signal };
-        await call({ ...request, ...asked(change, zone), what: `records of zone ${zone.domain} cannot be changed` });
+        await callAzure({
+          ...request,
+          ...asked(change, zone),
+          what: `records of zone ${zone.domain} cannot be changed`,
+        });
       }
     },
   };

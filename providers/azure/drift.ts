@@ -1,5 +1,5 @@
-import type { Change, ManagedCluster } from '../cloud.ts';
-import { isAutoscaled } from './agent-pools.ts';
+import type { Change, WantedCluster } from '../cloud.ts';
+import { isPoolAutoscaled } from './agent-pools.ts';
 
 /**
  * What Azure itself changes all the time. Agent pools are resources of their own, and every one of them also shows in a list of
@@ -19,9 +19,9 @@ const UPGRADED: Readonly<Record<string, readonly string[]>> = {
 /** The changes that somebody made: without Azure's own, and without the sizes of pools that the autoscaler decides. */
 export function driftOf(
   changes: readonly Change[],
-  { pools, adopt }: Pick<ManagedCluster, 'pools' | 'adopt'>,
+  { pools, adopt }: Pick<WantedCluster, 'pools' | 'adopt'>,
 ): Change[] {
-  const autoscaled = new Set(pools.filter(isAutoscaled).map(({ name }) => `pool-${name}`));
+  const autoscaled = new Set(pools.filter(isPoolAutoscaled).map(({ name }) => `pool-${name}`));
   return changes.flatMap((change) => {
     const [type = '', name = ''] = change.resource.split(' ');
     const expected = [

@@ -3,9 +3,9 @@ import type { CloudContext } from '../cloud.ts';
 import { beingCreated } from '../pulumi/being-created.ts';
 import type { FindExisting, WantedResource } from '../pulumi/request.ts';
 import { ownerOf } from '../tags.ts';
-import { call, type Endpoints } from './arm.ts';
+import { callAzure, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
-import { entraToken, managementScope, type Token } from './token.ts';
+import { type EntraToken, entraToken, managementScope } from './token.ts';
 
 type Inputs = WantedResource['inputs'];
 
@@ -99,7 +99,7 @@ export function resourceID(
 /** See FindExisting: by the id that the names make, if what is there says that it is the owner's. */
 export function existingAt(endpoints: Endpoints, ctx: CloudContext): FindExisting {
   // All at once and minutes apart at most: one token serves them.
-  let asked: Promise<Token> | undefined;
+  let asked: Promise<EntraToken> | undefined;
   return async (resource, signal) => {
     const { subscriptionID } = credentialsOf(ctx.account);
     const id = resourceID(resource, subscriptionID);
@@ -113,7 +113,7 @@ export function existingAt(endpoints: Endpoints, ctx: CloudContext): FindExistin
     }
     asked ??= entraToken(ctx, endpoints, managementScope(endpoints));
     const { token } = await asked;
-    const body = await call<Body>(
+    const body = await callAzure<Body>(
       {
         url: `${endpoints.management}${id}?api-version=${finding.api}`,
         token,

@@ -1,7 +1,7 @@
 import { CoppiceError } from '../../operator/api/errors.ts';
 import type { CloudContext } from '../cloud.ts';
 import { ownerOf } from '../tags.ts';
-import { allPages, call, type Endpoints } from './arm.ts';
+import { allPages, callAzure, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
 import { resourceGroupName } from './names.ts';
 import { entraToken, managementScope } from './token.ts';
@@ -24,7 +24,7 @@ export async function refuseForeignResources(ctx: CloudContext, endpoints: Endpo
   const path = `/subscriptions/${credentialsOf(account).subscriptionID}/resourceGroups/${name}`;
   const { token } = await entraToken(ctx, endpoints, managementScope(endpoints));
   const ask = <T>(url: string) =>
-    call<T>({ url, token, what: `resource group ${name} cannot be looked into`, signal }, { absent: true });
+    callAzure<T>({ url, token, what: `resource group ${name} cannot be looked into`, signal }, { absent: true });
   const isOwners = ({ tags = {} }: Pick<Tagged, 'tags'>): boolean => ownerOf(tags)?.uid === owner.uid;
 
   const group = await ask<Tagged>(`${endpoints.management}${path}?api-version=2021-04-01`);

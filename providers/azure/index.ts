@@ -47,7 +47,7 @@ const layersAt = (endpoints: Endpoints): LayeredCloud => ({
 });
 
 /** AKS, with the network under it. */
-export function azure(runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD): ManagedClusters {
+export function azureClusters(runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD): ManagedClusters {
   const layers = managedLayers(runner, layersAt(endpoints));
   const tagged: NonNullable<ManagedClusters['tagged']> = (ctx) => taggedResources(ctx, at(endpoints, ctx));
   return {
@@ -74,13 +74,13 @@ export function azure(runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD):
 export const azureProvider = (runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD): Provider => ({
   ...machineProvider(
     'azure',
-    azure(runner, endpoints),
+    azureClusters(runner, endpoints),
     azureMachines(layersAt(endpoints), (ctx) => at(endpoints, ctx)),
     runner,
   ),
-  dns: azureDNS(endpoints),
+  dns: openAzureDNS(endpoints),
   backups: blobBuckets((ctx) => at(endpoints, ctx)),
 });
 
 /** Azure DNS, public and private. */
-export const azureDNS = (endpoints: Endpoints = PUBLIC_CLOUD): ProviderDNS => recordsIn(azureZones(endpoints));
+export const openAzureDNS = (endpoints: Endpoints = PUBLIC_CLOUD): ProviderDNS => recordsIn(azureZones(endpoints));

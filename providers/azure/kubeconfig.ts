@@ -1,9 +1,9 @@
 import { dependencyNotReady } from '../../operator/api/errors.ts';
 import { rewriteUntrustedKubeconfig } from '../../operator/kube/kubeconfig.ts';
 import { yamlDocument } from '../../operator/kube/yaml.ts';
-import { kubeconfig as write } from '../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText as write } from '../../operator/pki/kubeconfig.ts';
 import type { CloudContext, CloudKubeconfig, ManagedClusterOutputs } from '../cloud.ts';
-import { call, type Endpoints } from './arm.ts';
+import { callAzure, type Endpoints } from './arm.ts';
 import { AKS_SCOPE, entraToken, managementScope } from './token.ts';
 
 /** Of Microsoft.ContainerService; the one that @pulumi/azure-native 3.28 uses. */
@@ -31,7 +31,7 @@ async function adminKubeconfig(
   id: string,
 ): Promise<CloudKubeconfig> {
   const { token } = await entraToken(ctx, endpoints, managementScope(endpoints));
-  const answer = await call<{ kubeconfigs?: { value: string }[] }>({
+  const answer = await callAzure<{ kubeconfigs?: { value: string }[] }>({
     method: 'POST',
     url: `${endpoints.management}${id}/listClusterAdminCredential?api-version=${AKS_API}`,
     token,

@@ -4,7 +4,7 @@ import { posted } from '../json-api.ts';
 import type { CloudMachine, MachineCloud } from '../machines/machine-cloud.ts';
 import type { LayeredCloud } from '../pulumi/layers.ts';
 import { missingForControlPlane } from './account.ts';
-import { allPages, call, type Endpoints } from './arm.ts';
+import { allPages, callAzure, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
 import { resourceGroupName, scaleSetName } from './names.ts';
 import { entraToken, managementScope } from './token.ts';
@@ -61,7 +61,9 @@ export function azureMachines(layers: LayeredCloud, endpoints: (ctx: CloudContex
   const tokenFor = (ctx: CloudContext) => entraToken(ctx, endpoints(ctx), managementScope(endpoints(ctx)));
 
   const all = <T>(ctx: CloudContext, first: string, token: string, what: string): Promise<T[]> =>
-    allPages<T>(first, what, endpoints(ctx), (url) => call({ url, token, what, signal: ctx.signal }, { absent: true }));
+    allPages<T>(first, what, endpoints(ctx), (url) =>
+      callAzure({ url, token, what, signal: ctx.signal }, { absent: true }),
+    );
 
   /** By the owner's uid, what machines say of themselves that is told only machine by machine, and never changes. */
   const hashes = new Map<string, Map<string, string>>();
@@ -83,7 +85,7 @@ export function azureMachines(layers: LayeredCloud, endpoints: (ctx: CloudContex
     for (const machine of machines.filter((one) => isOurs(one) && !found.has(keyOf(one)))) {
       const url = `${endpoints(ctx).management}${machine.id}?api-version=${COMPUTE}&$expand=userData`;
       const what = `machine ${machine.name} cannot be read`;
-      const one = await call<VirtualMachine>({ url, token, what, signal: ctx.signal }, { absent: true });
+      const one = await callAzure<VirtualMachine>({ url, token, what, signal: ctx.signal }, { absent: true });
       if (one) found.set(keyOf(machine), Buffer.from(one.properties.userData ?? '', 'base64').toString());
     }
     return new Map(machines.map((machine) => [machine.id, found.get(keyOf(machine)) ?? '']));
@@ -136,7 +138,7 @@ export function azureMachines(layers: LayeredCloud, endpoints: (ctx: CloudContex
     async remove(ctx, pool, machines) {
       const { token } = await tokenFor(ctx);
       const set = `${providers(ctx)}/Microsoft.Compute/virtualMachineScaleSets/${scaleSetName(ctx.owner, pool)}`;
-      await call({
+      await callAzure({
         url: `${set}/delete?api-version=${COMPUTE}`,
         token,
         ...posted({ instanceIds: machines.map(({ name }) => name) }),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { fitted, shortHash } from '../../operator/api/names.ts';
+import { fitName, shortHash } from '../../operator/api/names.ts';
 import type { Owner } from '../cloud.ts';
 
 /**
@@ -27,29 +27,29 @@ export const SYSTEM_POOL = 'system';
 export const NODES_SUBNET = 'nodes';
 
 /** Everything of a cluster but its nodes is in this group. */
-export const resourceGroupName = (owner: Owner): string => fitted(owner.technicalID, LONGEST.resourceGroup);
+export const resourceGroupName = (owner: Owner): string => fitName(owner.technicalID, LONGEST.resourceGroup);
 /** Where AKS itself makes machines, disks and load balancers; taken away by AKS with the cluster. */
 export const nodeResourceGroupName = (owner: Owner): string =>
-  fitted(`${owner.technicalID}-nodes`, LONGEST.resourceGroup);
-export const virtualNetworkName = (owner: Owner): string => fitted(owner.technicalID, LONGEST.virtualNetwork);
+  fitName(`${owner.technicalID}-nodes`, LONGEST.resourceGroup);
+export const virtualNetworkName = (owner: Owner): string => fitName(owner.technicalID, LONGEST.virtualNetwork);
 /** Azure's id of the network. */
 export const virtualNetworkID = (subscription: string, owner: Owner): string =>
   `/subscriptions/${subscription}/resourceGroups/${resourceGroupName(owner)}/providers/Microsoft.Network/virtualNetworks/${virtualNetworkName(owner)}`;
-export const natGatewayName = (owner: Owner): string => fitted(`${owner.technicalID}-nat`, LONGEST.natGateway);
+export const natGatewayName = (owner: Owner): string => fitName(`${owner.technicalID}-nat`, LONGEST.natGateway);
 export const publicIPAddressName = (owner: Owner): string =>
-  fitted(`${owner.technicalID}-nat`, LONGEST.publicIPAddress);
-export const identityName = (owner: Owner): string => fitted(`${owner.technicalID}-aks`, LONGEST.userAssignedIdentity);
-export const managedClusterName = (owner: Owner): string => fitted(owner.technicalID, LONGEST.managedCluster);
+  fitName(`${owner.technicalID}-nat`, LONGEST.publicIPAddress);
+export const identityName = (owner: Owner): string => fitName(`${owner.technicalID}-aks`, LONGEST.userAssignedIdentity);
+export const managedClusterName = (owner: Owner): string => fitName(owner.technicalID, LONGEST.managedCluster);
 /** Azure's id of the cluster. */
 export const managedClusterID = (subscription: string, owner: Owner): string =>
   `/subscriptions/${subscription}/resourceGroups/${resourceGroupName(owner)}/providers/Microsoft.ContainerService/managedClusters/${managedClusterName(owner)}`;
-export const dnsPrefix = (owner: Owner): string => fitted(owner.technicalID, LONGEST.dnsPrefix);
+export const dnsPrefix = (owner: Owner): string => fitName(owner.technicalID, LONGEST.dnsPrefix);
 export const securityGroupName = (owner: Owner): string =>
-  fitted(`${owner.technicalID}-machines`, LONGEST.securityGroup);
+  fitName(`${owner.technicalID}-machines`, LONGEST.securityGroup);
 /** Of what stands in front of a control plane on machines: load balancer, address, security group; 80 characters fit all of them. */
-export const endpointName = (owner: Owner): string => fitted(`${owner.technicalID}-endpoint`, LONGEST.publicIPAddress);
+export const endpointName = (owner: Owner): string => fitName(`${owner.technicalID}-endpoint`, LONGEST.publicIPAddress);
 export const scaleSetName = (owner: Owner, pool: string): string =>
-  fitted(`${owner.technicalID}-${pool}`, LONGEST.virtualMachineScaleSet);
+  fitName(`${owner.technicalID}-${pool}`, LONGEST.virtualMachineScaleSet);
 
 /**
  * What AKS takes of the pool's name, and part of the hash of the name and of `fixed`, what AKS cannot change in a pool that

@@ -2,9 +2,9 @@ import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
 import { sleep } from '../../operator/kube/clock.ts';
 import type { CloudContext, CloudNode, ManagedClusterOutputs, PoolLeft } from '../cloud.ts';
 import { posted } from '../json-api.ts';
-import { refusalOf } from '../refused-removal.ts';
+import { removalRefusalOf } from '../refused-removal.ts';
 import { OWNER_TAGS, POOL_TAG } from '../tags.ts';
-import { allPages, call, type Endpoints } from './arm.ts';
+import { allPages, callAzure, type Endpoints } from './arm.ts';
 import { AKS_API } from './kubeconfig.ts';
 import { entraToken, managementScope } from './token.ts';
 
@@ -42,7 +42,7 @@ export async function removeNodes(
   const { token } = await entraToken(ctx, endpoints, managementScope(endpoints));
   const ask: Ask = (path, what, body) => {
     const url = path.startsWith('https://') || path.startsWith('http://') ? path : `${endpoints.management}${path}`;
-    return call({ url, token, what, signal: ctx.signal, ...(body && posted(body)) });
+    return callAzure({ url, token, what, signal: ctx.signal, ...(body && posted(body)) });
   };
   const all = <T>(path: string, failed: string): Promise<T[]> =>
     allPages<T>(`${endpoints.management}${path}?api-version=${AKS_API}`, failed, endpoints, (url) => ask(url, failed));
@@ -74,7 +74,7 @@ export async function removeNodes(
     if (machineNames.length > 0 && !refused) {
       refused =
         lastOfSystem(one, machineNames.length) ??
-        (await refusalOf(ask(`${id}/deleteMachines?api-version=${AKS_API}`, what, { machineNames })));
+        (await removalRefusalOf(ask(`${id}/deleteMachines?api-version=${AKS_API}`, what, { machineNames })));
       one = await settled(id);
       if (!refused && (await named(one)).length > 0)
         throw dependencyNotReady(`${what}: AKS has not ended ${machineNames.join(', ')}`);

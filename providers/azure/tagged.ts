@@ -2,7 +2,7 @@ import type { CloudContext, TaggedResource } from '../cloud.ts';
 import { posted } from '../json-api.ts';
 import { eachPage } from '../pages.ts';
 import { OWNER_TAGS, ownerOf, POOL_TAG } from '../tags.ts';
-import { call, type Endpoints } from './arm.ts';
+import { callAzure, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
 import { plainRegion } from './names.ts';
 import { entraToken, managementScope } from './token.ts';
@@ -40,7 +40,7 @@ export async function taggedResources(
   const found: TaggedResource[] = [];
   const what = `resources of subscription ${subscriptionID} cannot be listed`;
   await eachPage(what, async (skipToken) => {
-    const page = await call<{ data?: Row[]; $skipToken?: string }>({
+    const page = await callAzure<{ data?: Row[]; $skipToken?: string }>({
       url: `${endpoints.management}/providers/Microsoft.ResourceGraph/resources?api-version=2021-03-01`,
       token,
       ...posted({

@@ -1,11 +1,11 @@
 import { dependencyNotReady } from '../../operator/api/errors.ts';
 import type { CloudContext } from '../cloud.ts';
-import { distrusted, Exchanges } from '../web-identity.ts';
-import { call, type Endpoints } from './arm.ts';
-import { type Credentials, credentialsOf } from './credentials.ts';
+import { Exchanges, explainDistrust } from '../web-identity.ts';
+import { callAzure, type Endpoints } from './arm.ts';
+import { type AzureCredentials, credentialsOf } from './credentials.ts';
 
 /** A bearer token of Entra ID. */
-export interface Token {
+export interface EntraToken {
   token: string;
   /** RFC 3339. */
   expiresAt: string;
@@ -20,7 +20,7 @@ export const AKS_SCOPE = '6dae42f8-4368-4678-94ff-3960e28e3630/.default';
 /** Azure Resource Manager. */
 export const managementScope = ({ management }: Endpoints): string => `${management}/.default`;
 
-const TOKENS = new Exchanges<Token>();
+const TOKENS = new Exchanges<EntraToken>();
 
 type Context = Pick<CloudContext, 'account' | 'signal' | 'now'>;
 
@@ -29,7 +29,7 @@ type Context = Pick<CloudContext, 'account' | 'signal' | 'now'>;
  * trusts (learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow). Kept while it is good. Throws
  * ERR_INFRA_UNAUTHENTICATED when Entra ID does not take them.
  */
-export async function entraToken(ctx: Context, endpoints: Endpoints, scope: string): Promise<Token> {
+export async function entraToken(ctx: Context, endpoints: Endpoints, scope: string): Promise<EntraToken> {
   const credentials = credentialsOf(ctx.account);
   const { clientID, tenantID, proof } = credentials;
   const secret = 'secret' in proof ? ['secret', proof.secret] : ['assertion', proof.assertion];
@@ -37,15 +37,20 @@ export async function entraToken(ctx: Context, endpoints: Endpoints, scope: stri
   return TOKENS.get(parts, { now: ctx.now(), signal: ctx.signal }, async (signal) => {
     const value = await askedToken({ ...ctx, signal }, endpoints, credentials, scope).catch((error: unknown) => {
       if ('secret' in proof) throw error;
-      throw distrusted(error, proof.assertion, `application ${clientID}`, 'a federated identity credential');
+      throw explainDistrust(error, proof.assertion, `application ${clientID}`, 'a federated identity credential');
     });
     return { value, expiresAt: value.expiresAt };
   });
 }
 
-async function askedToken(ctx: Context, endpoints: Endpoints, credentials: Credentials, scope: string): Promise<Token> {
+async function askedToken(
+  ctx: Context,
+  endpoints: Endpoints,
+  credentials: AzureCredentials,
+  scope: string,
+): Promise<EntraToken> {
   const asked = ctx.now().getTime();
-  const answer = await call<{ access_token?: string; expires_in?: number }>({
+  const answer = await callAzure<{ access_token?: string; expires_in?: number }>({
     method: 'POST',
     url: `${endpoints.login}/${credentials.tenantID}/oauth2/v2.0/token`,
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
@@ -58,7 +63,7 @@ async function askedToken(ctx: Context, endpoints: Endpoints, credentials: Crede
   return { token, expiresAt: new Date(asked + seconds * 1000).toISOString() };
 }
 
-function proofOf({ clientID, proof }: Credentials): Record<string, string> {
+function proofOf({ clientID, proof }: AzureCredentials): Record<string, string> {
   if ('secret' in proof) return { client_id: clientID, client_secret: proof.secret };
   return {
     client_id: clientID,

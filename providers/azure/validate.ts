@@ -1,7 +1,7 @@
-import { ipv4Range, overlap } from '../../operator/api/address-range.ts';
+import { addressRangesOverlap, ipv4Range } from '../../operator/api/address-range.ts';
 import type { CloudProfile, MachineType } from '../../operator/api/cloudprofile.ts';
 import { parseCount } from '../../operator/api/quantity.ts';
-import type { Adoption, CloudPool, ManagedCluster } from '../cloud.ts';
+import type { Adoption, CloudPool, WantedCluster } from '../cloud.ts';
 import type { Problem } from '../contract.ts';
 import { poolNameProblems, profileProblems, zoneProblems } from '../validate.ts';
 import { adoptProblems } from './adopted.ts';
@@ -24,7 +24,7 @@ const AZURES_ADDRESSES = 5;
 const problem = (field: string, message: string): Problem => ({ field, message, code: 'ERR_CONFIGURATION_PROBLEM' });
 
 /** What of this AKS or the profile does not offer; see ManagedClusters.validate. */
-export function validateCluster(cluster: ManagedCluster, profile: CloudProfile): Problem[] {
+export function validateCluster(cluster: WantedCluster, profile: CloudProfile): Problem[] {
   if (cluster.adopt) return validateAdoption(cluster, cluster.adopt, profile);
   const { region, kubernetesVersion, cidrs, pools } = cluster;
   const networking = { pods: cidrs.pods, services: cidrs.services, nodes: cidrs.nodes };
@@ -44,7 +44,7 @@ export function validateCluster(cluster: ManagedCluster, profile: CloudProfile):
 }
 
 /** Of a cluster that exists, only what we add to it, and which one it is. */
-function validateAdoption(cluster: ManagedCluster, adopt: Adoption, profile: CloudProfile): Problem[] {
+function validateAdoption(cluster: WantedCluster, adopt: Adoption, profile: CloudProfile): Problem[] {
   return [
     ...adoptProblems(adopt),
     ...cluster.pools.flatMap((pool, index) => poolProblems(pool, `pools[${index}]`, profile)),
@@ -90,14 +90,14 @@ function typeProblems(pool: CloudPool, type: MachineType, field: string): Proble
   return problems;
 }
 
-function rangeProblems({ cidrs, pools }: ManagedCluster): Problem[] {
+function rangeProblems({ cidrs, pools }: WantedCluster): Problem[] {
   const problems: Problem[] = [];
   for (const [key, text] of Object.entries(cidrs)) {
     const range = ipv4Range(text);
     // What is no range at all, profileProblems says.
     if (!range) continue;
     const field = `networking.${key}`;
-    const reserved = RESERVED_RANGES.find((known) => overlap(range, ipv4Range(known)!));
+    const reserved = RESERVED_RANGES.find((known) => addressRangesOverlap(range, ipv4Range(known)!));
     if (reserved) problems.push(problem(field, `${text} overlaps with ${reserved}, which Azure keeps for itself`));
     if (key === 'services' && (range.prefix <= 12 || range.prefix > 28))
       problems.push(problem(field, `${text} must be smaller than a /12 and no smaller than a /28`));

@@ -2,13 +2,13 @@
 const LONGEST = 255;
 
 /** TXT value in zone file form, as for Route 53 and Cloud DNS: quoted, split when long. */
-export const quoted = (text: string): string =>
+export const quoteTxt = (text: string): string =>
   (text.match(new RegExp(`.{1,${LONGEST}}`, 'gs')) ?? [''])
     .map((piece) => `"${piece.replaceAll(/["\\]/g, '\\$&')}"`)
     .join(' ');
 
 /** Text of a TXT value in zone file form. */
-export function unquoted(value: string): string {
+export function unquoteTxt(value: string): string {
   const pieces = [...value.matchAll(/"((?:\\.|[^"\\])*)"/gs)].map(([, piece]) => piece!.replaceAll(/\\(.)/gs, '$1'));
   return pieces.length > 0 ? pieces.join('') : value;
 }

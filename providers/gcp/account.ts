@@ -1,7 +1,7 @@
 import type { AccountCheck, CloudContext } from '../cloud.ts';
 import { posted } from '../json-api.ts';
 import { credentialsOf } from './credentials.ts';
-import { call, type Endpoints } from './google-api.ts';
+import { callGoogle, type Endpoints } from './google-api.ts';
 import { accessToken } from './token.ts';
 
 const NETWORK: readonly string[] = [
@@ -64,7 +64,7 @@ export const checkAccount = (ctx: CloudContext, endpoints: Endpoints): Promise<A
 async function held(ctx: CloudContext, endpoints: Endpoints, permissions: readonly string[]): Promise<AccountCheck> {
   const { project } = credentialsOf(ctx.account, ctx.profile);
   const { token } = await accessToken(ctx, endpoints);
-  const answer = await call<{ permissions?: string[] }>({
+  const answer = await callGoogle<{ permissions?: string[] }>({
     url: `${endpoints.resourceManager}/v1/projects/${project}:testIamPermissions`,
     token,
     ...posted({ permissions }),

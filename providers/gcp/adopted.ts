@@ -5,7 +5,7 @@ import type { Problem } from '../contract.ts';
 import type { AdoptingCluster, FoundCluster } from '../pulumi/adopted-layer.ts';
 import { ADOPTION_TAGS, withoutAdoption } from '../tags.ts';
 import { credentialsOf } from './credentials.ts';
-import { call, type Endpoints } from './google-api.ts';
+import { callGoogle, type Endpoints } from './google-api.ts';
 import { asTags } from './labels.ts';
 import { accessToken } from './token.ts';
 
@@ -135,7 +135,7 @@ async function described(
   const { token } = await accessToken(ctx, endpoints);
   const answers = await Promise.all(
     locations.map((location) =>
-      call<Described>(
+      callGoogle<Described>(
         {
           url: `${endpoints.container}/v1/projects/${project}/locations/${location}/clusters/${name}`,
           token,

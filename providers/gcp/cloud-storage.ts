@@ -3,7 +3,7 @@ import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
 import type { BackupBuckets, BackupContext, BackupObject } from '../backup.ts';
 import {
   backupTags,
-  broken,
+  brokenPromises,
   checkedKey,
   isAsWanted,
   KEPT_DAYS,
@@ -15,7 +15,7 @@ import {
 import { type Transfer, type Transferred, transfer } from '../bucket-transfer.ts';
 import { eachPage } from '../pages.ts';
 import { credentialsOf } from './credentials.ts';
-import { call, type Endpoints, refused } from './google-api.ts';
+import { callGoogle, type Endpoints, googleRefusal } from './google-api.ts';
 import { accessToken } from './token.ts';
 
 /** Where one call goes, and with what. */
@@ -60,7 +60,7 @@ export function cloudStorageBuckets(endpoints: (ctx: BackupContext) => Endpoints
     },
     async differences(ctx) {
       const { iamConfiguration: access, versioning } = (await ours(await open(ctx))) ?? {};
-      return broken({
+      return brokenPromises({
         'public access is not prevented': access?.publicAccessPrevention === 'enforced',
         'access is not by IAM alone (uniform bucket-level access)': access?.uniformBucketLevelAccess?.enabled,
         'versions are not kept': versioning?.enabled,
@@ -152,7 +152,7 @@ const json = <T>(
   query: Record<string, string> = {},
   body?: object,
 ): Promise<T | undefined> =>
-  call<T>(
+  callGoogle<T>(
     {
       method,
       url: `${base}/storage/v1${path}?${new URLSearchParams(query)}`,
@@ -174,5 +174,5 @@ async function moved(
   const answer = await transfer({ ...request, headers, what, signal: ctx.signal });
   if (answer.status < 300) return answer;
   const text = await answer.body.text();
-  throw answer.status === 404 && absent ? absent : refused(what, { ...answer, text });
+  throw answer.status === 404 && absent ? absent : googleRefusal(what, { ...answer, text });
 }

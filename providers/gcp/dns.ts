@@ -1,13 +1,13 @@
 import { plainName } from '../dns/names.ts';
 import type { SeenRecordSet } from '../dns/plan.ts';
 import type { DNSZonesClient } from '../dns/records.ts';
-import { quoted, unquoted } from '../dns/txt.ts';
+import { quoteTxt, unquoteTxt } from '../dns/txt.ts';
 import type { DNSContext, DNSZone, RecordType } from '../dns.ts';
 import { posted } from '../json-api.ts';
 import { eachPage } from '../pages.ts';
 import { credentialsOf } from './credentials.ts';
 import { endpointsAt } from './endpoints.ts';
-import { call, type Endpoints } from './google-api.ts';
+import { callGoogle, type Endpoints } from './google-api.ts';
 import { accessToken } from './token.ts';
 
 /** ManagedZone and ResourceRecordSet of dns/v1, as far as they are used. */
@@ -39,7 +39,7 @@ export function cloudDNS(endpoints: Endpoints): DNSZonesClient {
       const found: DNSZone[] = [];
       const what = `DNS zones of project ${project} cannot be listed`;
       await eachPage(what, async (page) => {
-        const answer = await call<{ managedZones?: ManagedZone[]; nextPageToken?: string }>({
+        const answer = await callGoogle<{ managedZones?: ManagedZone[]; nextPageToken?: string }>({
           url: page === undefined ? zones : `${zones}?${new URLSearchParams({ pageToken: page })}`,
           token,
           what,
@@ -59,7 +59,7 @@ export function cloudDNS(endpoints: Endpoints): DNSZonesClient {
       const { token, zones } = await open(ctx);
       const found = await Promise.all(
         names.map(async (name) => {
-          const answer = await call<{ rrsets?: GoogleRecordSet[] }>({
+          const answer = await callGoogle<{ rrsets?: GoogleRecordSet[] }>({
             url: `${zones}/${zone.id}/rrsets?${new URLSearchParams({ name: `${name}.` })}`,
             token,
             what: `records of zone ${zone.id} cannot be listed`,
@@ -76,7 +76,7 @@ export function cloudDNS(endpoints: Endpoints): DNSZonesClient {
       const found: SeenRecordSet[] = [];
       const what = `records of zone ${zone.id} cannot be listed`;
       await eachPage(what, async (page) => {
-        const answer = await call<{ rrsets?: GoogleRecordSet[]; nextPageToken?: string }>({
+        const answer = await callGoogle<{ rrsets?: GoogleRecordSet[]; nextPageToken?: string }>({
           url: `${zones}/${zone.id}/rrsets${page === undefined ? '' : `?${new URLSearchParams({ pageToken: page })}`}`,
           token,
           what,
@@ -92,7 +92,7 @@ export function cloudDNS(endpoints: Endpoints): DNSZonesClient {
       const { token, zones } = await open(ctx);
       const additions = changes.flatMap(({ after }) => (after ? [written(after)] : []));
       const deletions = changes.flatMap(({ before }) => (before ? [written(before)] : []));
-      await call({
+      await callGoogle({
         url: `${zones}/${zone.id}/changes`,
         token,
         ...posted({ additions, deletions }),
@@ -105,7 +105,7 @@ export function cloudDNS(endpoints: Endpoints): DNSZonesClient {
 
 function seen({ name, type, ttl = 0, rrdatas = [] }: GoogleRecordSet): SeenRecordSet {
   const values = rrdatas.map((value) =>
-    type === 'TXT' ? unquoted(value) : type === 'CNAME' ? plainName(value) : value,
+    type === 'TXT' ? unquoteTxt(value) : type === 'CNAME' ? plainName(value) : value,
   );
   return {
     name: plainName(name),
@@ -122,5 +122,5 @@ const written = ({ name, type, ttl, values, raw }: SeenRecordSet): GoogleRecordS
   name: `${name}.`,
   type,
   ttl,
-  rrdatas: raw ?? values.map((value) => (type === 'TXT' ? quoted(value) : type === 'CNAME' ? `${value}.` : value)),
+  rrdatas: raw ?? values.map((value) => (type === 'TXT' ? quoteTxt(value) : type === 'CNAME' ? `${value}.` : value)),
 });

@@ -1,4 +1,4 @@
-import type { Change, ManagedCluster } from '../cloud.ts';
+import type { Change, WantedCluster } from '../cloud.ts';
 
 /**
  * What Google itself changes all the time: versions of a control plane (patches come by themselves, in every channel and in none),
@@ -14,7 +14,7 @@ const ITS_OWN: Readonly<Record<string, readonly string[]>> = {
 const UPGRADED: Readonly<Record<string, readonly string[]>> = { 'gcp:container/nodePool:NodePool': ['version'] };
 
 /** The changes that somebody made: without Google's own. */
-export function driftOf(changes: readonly Change[], { adopt }: Pick<ManagedCluster, 'adopt'>): Change[] {
+export function driftOf(changes: readonly Change[], { adopt }: Pick<WantedCluster, 'adopt'>): Change[] {
   return changes.flatMap((change) => {
     const type = change.resource.split(' ')[0]!;
     const expected = [...(ITS_OWN[type] ?? []), ...((adopt && UPGRADED[type]) ?? [])];

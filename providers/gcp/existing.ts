@@ -3,11 +3,11 @@ import type { CloudContext, Owner } from '../cloud.ts';
 import { beingCreated } from '../pulumi/being-created.ts';
 import type { FindExisting, WantedResource } from '../pulumi/request.ts';
 import { credentialsOf } from './credentials.ts';
-import { call, type Endpoints } from './google-api.ts';
+import { callGoogle, type Endpoints } from './google-api.ts';
 import { findGrant, isGrant } from './grants.ts';
 import { ownerOfDescription, ownerOfLabels } from './labels.ts';
 import { clusterName, computeName, keyRingName } from './names.ts';
-import { accessToken, type Token } from './token.ts';
+import { accessToken, type GoogleToken } from './token.ts';
 
 /** Where something would be. */
 interface Place {
@@ -116,7 +116,7 @@ const textOf = (value: unknown, otherwise: string): string => (typeof value === 
 /** Finds what the owner already has at Google; see FindExisting. */
 export function existingAt(endpoints: Endpoints, ctx: CloudContext): FindExisting {
   const { project } = credentialsOf(ctx.account, ctx.profile);
-  let token: Promise<Token> | undefined;
+  let token: Promise<GoogleToken> | undefined;
   return async (wanted: WantedResource, signal) => {
     const { type, name: logicalName, inputs } = wanted;
     if (isGrant(type)) {
@@ -137,7 +137,7 @@ export function existingAt(endpoints: Endpoints, ctx: CloudContext): FindExistin
     // Whether it is there and may be taken over was looked at before the program was run at all.
     if (isTakenOver) return { id: path, retain: true };
     token ??= accessToken({ ...ctx, signal }, endpoints);
-    const answer = await call<object>(
+    const answer = await callGoogle<object>(
       { url: `${lookup.api(endpoints)}/${path}`, token: (await token).token, what: `${path} cannot be read`, signal },
       { absent: true },
     );

@@ -1,4 +1,4 @@
-import { type Answer, jsonApi, refused as refusedBy } from '../json-api.ts';
+import { type JsonAnswer, jsonApi, jsonRefusal as refusedBy } from '../json-api.ts';
 import { classify } from './errors.ts';
 
 /** Where Google is: scheme and host, without a slash at the end. */
@@ -36,7 +36,7 @@ export const GOOGLE: Endpoints = {
 };
 
 /** Calls APIs of Google. Throws CoppiceErrors by what Google says. */
-export const call = jsonApi(classify);
+export const callGoogle = jsonApi(classify);
 
 /** What Google's refusal means. */
-export const refused = (what: string, answer: Answer) => refusedBy(classify, what, answer);
+export const googleRefusal = (what: string, answer: JsonAnswer) => refusedBy(classify, what, answer);

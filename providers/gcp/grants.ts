@@ -1,7 +1,7 @@
 import type { Owner } from '../cloud.ts';
 import type { Call } from '../json-api.ts';
 import type { WantedResource } from '../pulumi/request.ts';
-import { call, type Endpoints } from './google-api.ts';
+import { callGoogle, type Endpoints } from './google-api.ts';
 import { keyRingName, SECRETS_KEY, serviceAccountMember } from './names.ts';
 
 /** Policy of google.iam.v1, as far as it is used. */
@@ -56,7 +56,7 @@ export async function findGrant({ type, inputs }: WantedResource, place: Place):
   const { name, policy } = GRANTED[type]!(place);
   const { role, member = serviceAccountMember(place.owner, place.project) } = inputs as Record<string, string>;
   const { token, signal } = place;
-  const told = await call<Policy>(
+  const told = await callGoogle<Policy>(
     { ...policy, token, signal, what: `the policy of ${name} cannot be read` },
     { absent: true },
   );

@@ -26,7 +26,7 @@ import { accessToken } from './token.ts';
 import { validateCluster } from './validate.ts';
 
 /** Of @pulumi/gcp, and of what the programs make of it; see ManagedClusters.version. */
-export const VERSION = 'gcp 9.37.0, programs 2';
+export const GCP_VERSION = 'gcp 9.37.0, programs 2';
 
 /** `endpoints`: where Google is, as far as a profile does not say it. */
 const at = (endpoints: Endpoints, { profile }: Pick<CloudContext, 'profile'>) => endpointsAt(profile, endpoints);
@@ -58,11 +58,11 @@ const layersAt = (endpoints: Endpoints): LayeredCloud => ({
 });
 
 /** GKE, with the network under it. */
-export function gcp(runner: StackRunner, endpoints: Endpoints = GOOGLE): ManagedClusters {
+export function gcpClusters(runner: StackRunner, endpoints: Endpoints = GOOGLE): ManagedClusters {
   const layers = managedLayers(runner, layersAt(endpoints));
   const tagged: NonNullable<ManagedClusters['tagged']> = (ctx) => taggedResources(ctx, at(endpoints, ctx));
   return {
-    version: VERSION,
+    version: GCP_VERSION,
     adopts: true,
     validate: validateCluster,
     checkAccount: (ctx) => checkAccount(ctx, at(endpoints, ctx)),
@@ -79,7 +79,7 @@ export function gcp(runner: StackRunner, endpoints: Endpoints = GOOGLE): Managed
 export const gcpProvider = (runner: StackRunner, endpoints: Endpoints = GOOGLE): Provider => ({
   ...machineProvider(
     'gcp',
-    gcp(runner, endpoints),
+    gcpClusters(runner, endpoints),
     gcpMachines(layersAt(endpoints), (ctx) => at(endpoints, ctx)),
     runner,
   ),

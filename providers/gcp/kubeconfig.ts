@@ -1,4 +1,4 @@
-import { kubeconfig as write } from '../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText as write } from '../../operator/pki/kubeconfig.ts';
 import type { CloudContext, CloudKubeconfig, ManagedClusterOutputs } from '../cloud.ts';
 import type { Endpoints } from './google-api.ts';
 import { accessToken } from './token.ts';

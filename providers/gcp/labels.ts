@@ -16,7 +16,7 @@ const mapped = (values: Readonly<Record<string, string>>, change: (value: string
   Object.fromEntries(Object.entries(values).map(([key, value]) => [key, change(value)]));
 
 /** The labels of everything that is made for the owner. */
-export const labelsOf = (owner: Owner, more: Readonly<Record<string, string>> = {}): Record<string, string> =>
+export const gcpLabelsOf = (owner: Owner, more: Readonly<Record<string, string>> = {}): Record<string, string> =>
   asLabels({ ...tagsOf(owner), ...more });
 
 /** Whose something with these labels is; undefined when none of them is ours. */

@@ -7,7 +7,7 @@ import type { LayeredCloud } from '../pulumi/layers.ts';
 import { OWNER_TAGS, POOL_HASH_TAG, POOL_TAG } from '../tags.ts';
 import { missingForControlPlane } from './account.ts';
 import { credentialsOf } from './credentials.ts';
-import { call, type Endpoints } from './google-api.ts';
+import { callGoogle, type Endpoints } from './google-api.ts';
 import { computeName } from './names.ts';
 import { accessToken } from './token.ts';
 
@@ -48,7 +48,7 @@ export function gcpMachines(layers: LayeredCloud, endpoints: (ctx: CloudContext)
     `${project(ctx)}/regions/${ctx.region}/instanceGroupManagers/${computeName(ctx.owner, pool)}`;
   const ask = async <T>(ctx: CloudContext, url: string, what: string, body?: object): Promise<T | undefined> => {
     const { token } = await accessToken(ctx, endpoints(ctx));
-    return call<T>({ url, token, what, signal: ctx.signal, ...(body && posted(body)) });
+    return callGoogle<T>({ url, token, what, signal: ctx.signal, ...(body && posted(body)) });
   };
 
   return {

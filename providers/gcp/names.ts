@@ -1,4 +1,4 @@
-import { fitted, shortHash } from '../../operator/api/names.ts';
+import { fitName, shortHash } from '../../operator/api/names.ts';
 import type { Owner } from '../cloud.ts';
 
 /**
@@ -16,18 +16,18 @@ const base = ({ technicalID }: Pick<Owner, 'technicalID'>): string =>
 
 /** Name of a network, router, template, ... of the owner, `<technical ID>-<part>`. */
 export function computeName(owner: Pick<Owner, 'technicalID'>, part?: string): string {
-  if (part === undefined) return fitted(base(owner), LONGEST.compute);
-  return `${fitted(base(owner), LONGEST.compute - part.length - 1)}-${part}`;
+  if (part === undefined) return fitName(base(owner), LONGEST.compute);
+  return `${fitName(base(owner), LONGEST.compute - part.length - 1)}-${part}`;
 }
 
 /** Of this, Google makes names of machines: it appends `-` and four characters (RegionInstanceGroupManagerArgs.baseInstanceName). */
 export const instanceBaseName = (owner: Owner, pool: string): string =>
-  `${fitted(base(owner), LONGEST.compute - '-xxxx'.length - pool.length - 1)}-${pool}`;
+  `${fitName(base(owner), LONGEST.compute - '-xxxx'.length - pool.length - 1)}-${pool}`;
 
-export const clusterName = (owner: Owner): string => fitted(base(owner), LONGEST.cluster);
+export const clusterName = (owner: Owner): string => fitName(base(owner), LONGEST.cluster);
 
 /** What outlives its deletion at Google has the owner's UID in its name: a later cluster of the same name gets its own. */
-const ofThisOwner = (owner: Owner, max: number): string => `${fitted(base(owner), max - 9)}-${shortHash(owner.uid)}`;
+const ofThisOwner = (owner: Owner, max: number): string => `${fitName(base(owner), max - 9)}-${shortHash(owner.uid)}`;
 
 /** Key rings are never deleted, and an empty one costs nothing (google_kms_key_ring). */
 export const keyRingName = (owner: Owner): string => ofThisOwner(owner, LONGEST.keyRing);

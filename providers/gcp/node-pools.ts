@@ -1,6 +1,6 @@
 import { LABELS } from '../../operator/api/group.ts';
 import { shortHash } from '../../operator/api/names.ts';
-import type { Taint } from '../../operator/kube/resources.ts';
+import type { KubeTaint } from '../../operator/kube/resources.ts';
 import type { CloudPool } from '../cloud.ts';
 import { registeredTaints } from '../nodes.ts';
 import { acceleratorOf } from './accelerators.ts';
@@ -21,16 +21,16 @@ export interface NodePoolPlan {
 }
 
 /** NoSchedule is NO_SCHEDULE at GKE (google.container.v1 NodeTaint.Effect). */
-const effectOf = ({ effect }: Taint): string => effect.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
+const effectOf = ({ effect }: KubeTaint): string => effect.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
 
 /** How many of `count` each of `places` gets: the first ones one more, so that growing by one changes one place. */
-export const spread = (count: number, places: number): number[] =>
+export const spreadNodes = (count: number, places: number): number[] =>
   Array.from({ length: places }, (_, index) => Math.floor(count / places) + (index < count % places ? 1 : 0));
 
 /** How many nodes each zone has: as it was left when named nodes went, or evenly. */
 function sharesOf({ desired = 0, inZones }: CloudPool, zones: readonly string[]): number[] {
   const left = zones.map((zone) => inZones?.[zone] ?? 0);
-  return left.reduce((sum, count) => sum + count, 0) === desired ? left : spread(desired, zones.length);
+  return left.reduce((sum, count) => sum + count, 0) === desired ? left : spreadNodes(desired, zones.length);
 }
 
 /**

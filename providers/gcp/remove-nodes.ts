@@ -3,9 +3,9 @@ import { sleep } from '../../operator/kube/clock.ts';
 import type { CloudContext, CloudNode, ManagedClusterOutputs, PoolLeft } from '../cloud.ts';
 import { posted } from '../json-api.ts';
 import { eachPage } from '../pages.ts';
-import { refusalOf } from '../refused-removal.ts';
+import { removalRefusalOf } from '../refused-removal.ts';
 import { OWNER_TAGS, POOL_TAG } from '../tags.ts';
-import { call, type Endpoints } from './google-api.ts';
+import { callGoogle, type Endpoints } from './google-api.ts';
 import { asTags } from './labels.ts';
 import { accessToken } from './token.ts';
 
@@ -50,7 +50,7 @@ export async function removeNodes(
 ): Promise<PoolLeft> {
   const { token } = await accessToken(ctx, endpoints);
   const ask: Ask = async <T>(url: string, what: string, body?: object) =>
-    (await call<T>({ url, token, what, signal: ctx.signal, ...(body && posted(body)) }))!;
+    (await callGoogle<T>({ url, token, what, signal: ctx.signal, ...(body && posted(body)) }))!;
   const { nodePools = [] } = await ask<{ nodePools?: NodePool[] }>(
     `${endpoints.container}/v1/projects/${extra?.project}/locations/${extra?.location}/clusters/${name}/nodePools`,
     `node pools of ${name} cannot be listed`,
@@ -65,7 +65,7 @@ export async function removeNodes(
   for (const path of groups) {
     const group = `${endpoints.compute}/compute/v1/${path}`;
     const zone = zoneOf(path);
-    refused ??= await refusalOf(end(ask, group, zone, pool, nodes, ctx.signal));
+    refused ??= await removalRefusalOf(end(ask, group, zone, pool, nodes, ctx.signal));
     const { targetSize = 0 } = await ask<{ targetSize?: number }>(group, `the group ${path} cannot be read`);
     inZones[zone] = (inZones[zone] ?? 0) + targetSize;
   }

@@ -2,7 +2,7 @@ import type { CloudContext, Owner, TaggedResource } from '../cloud.ts';
 import { eachPage } from '../pages.ts';
 import { OWNER_TAGS } from '../tags.ts';
 import { credentialsOf } from './credentials.ts';
-import { call, type Endpoints } from './google-api.ts';
+import { callGoogle, type Endpoints } from './google-api.ts';
 import { DESCRIPTION, ownerOfDescription, ownerOfLabels } from './labels.ts';
 import { computeName } from './names.ts';
 import { accessToken } from './token.ts';
@@ -41,7 +41,7 @@ export async function taggedResources(
   const what = `resources of project ${project} cannot be listed`;
   await eachPage(what, async (page) => {
     const query = new URLSearchParams({ query: QUERY, pageSize: String(PAGE), ...(page && { pageToken: page }) });
-    const answer = await call<{ results?: Found[]; nextPageToken?: string }>({
+    const answer = await callGoogle<{ results?: Found[]; nextPageToken?: string }>({
       url: `${endpoints.cloudAsset}/v1/projects/${project}:searchAllResources?${query}`,
       token,
       what,

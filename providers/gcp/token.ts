@@ -2,12 +2,12 @@ import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
 import type { CloudContext } from '../cloud.ts';
 import { posted } from '../json-api.ts';
-import { distrusted, Exchanges } from '../web-identity.ts';
+import { Exchanges, explainDistrust } from '../web-identity.ts';
 import { credentialsOf, type Federation, hasKey, KEY_FILE, type ServiceAccountKey } from './credentials.ts';
-import { call, type Endpoints } from './google-api.ts';
+import { callGoogle, type Endpoints } from './google-api.ts';
 
 /** An OAuth 2.0 access token of Google. */
-export interface Token {
+export interface GoogleToken {
   token: string;
   /** RFC 3339. */
   expiresAt: string;
@@ -22,13 +22,13 @@ const LIFE = 3600;
 /** Google refuses an assertion from the future, seconds. */
 const SKEW = 10;
 
-const TOKENS = new Exchanges<Token>();
+const TOKENS = new Exchanges<GoogleToken>();
 
 /**
  * A token, good for about an hour, by the account's credentials. Kept while it is good: a key that is kept for years buys one an hour, not
  * one for each request. Throws ERR_INFRA_UNAUTHENTICATED when Google does not take them.
  */
-export async function accessToken(ctx: Context, endpoints: Endpoints): Promise<Token> {
+export async function accessToken(ctx: Context, endpoints: Endpoints): Promise<GoogleToken> {
   const { proof } = credentialsOf(ctx.account, ctx.profile);
   // The metadata server keeps its tokens itself.
   if (proof === 'machine') return machineToken(ctx, endpoints);
@@ -50,9 +50,9 @@ interface Answer {
 }
 
 /** By an assertion that the account's key signs (RFC 7523; developers.google.com/identity/protocols/oauth2/service-account). */
-async function keyToken(ctx: Context, endpoints: Endpoints, key: ServiceAccountKey): Promise<Token> {
+async function keyToken(ctx: Context, endpoints: Endpoints, key: ServiceAccountKey): Promise<GoogleToken> {
   const asked = ctx.now();
-  const answer = await call<Answer>({
+  const answer = await callGoogle<Answer>({
     method: 'POST',
     url: `${endpoints.oauth}/token`,
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
@@ -70,17 +70,17 @@ async function keyToken(ctx: Context, endpoints: Endpoints, key: ServiceAccountK
  * By a token that a workload identity pool trusts: that is exchanged for one of Google's, with which the service account is impersonated
  * (RFC 8693; REST references of sts v1 `token` and iamcredentials v1 `generateAccessToken`).
  */
-async function federatedToken(ctx: Context, endpoints: Endpoints, federation: Federation): Promise<Token> {
+async function federatedToken(ctx: Context, endpoints: Endpoints, federation: Federation): Promise<GoogleToken> {
   const { email, token } = federation;
   const exchanged = await exchange(ctx, endpoints, federation);
-  const answer = await call<{ accessToken?: string; expireTime?: string }>({
+  const answer = await callGoogle<{ accessToken?: string; expireTime?: string }>({
     url: `${endpoints.iamCredentials}/v1/projects/-/serviceAccounts/${email}:generateAccessToken`,
     token: exchanged,
     ...posted({ scope: [SCOPE], lifetime: `${LIFE}s` }),
     what: `Google gives no token of ${email}`,
     signal: ctx.signal,
   }).catch((error: unknown) => {
-    throw distrusted(
+    throw explainDistrust(
       error,
       token,
       `service account ${email}`,
@@ -94,7 +94,7 @@ async function federatedToken(ctx: Context, endpoints: Endpoints, federation: Fe
 
 /** Google's token for somebody else's. */
 async function exchange(ctx: Context, endpoints: Endpoints, { provider, token }: Federation): Promise<string> {
-  const answer = await call<Answer>({
+  const answer = await callGoogle<Answer>({
     url: `${endpoints.sts}/v1/token`,
     ...posted({
       grantType: 'urn:ietf:params:oauth:grant-type:token-exchange',
@@ -107,7 +107,7 @@ async function exchange(ctx: Context, endpoints: Endpoints, { provider, token }:
     what: `Google's Security Token Service takes no token for ${provider}`,
     signal: ctx.signal,
   }).catch((error: unknown) => {
-    throw distrusted(
+    throw explainDistrust(
       error,
       token,
       provider,
@@ -119,9 +119,9 @@ async function exchange(ctx: Context, endpoints: Endpoints, { provider, token }:
 }
 
 /** Of the machine's own account (cloud.google.com/compute/docs/access/authenticate-workloads). */
-async function machineToken(ctx: Context, endpoints: Endpoints): Promise<Token> {
+async function machineToken(ctx: Context, endpoints: Endpoints): Promise<GoogleToken> {
   const asked = ctx.now();
-  const answer = await call<Answer>({
+  const answer = await callGoogle<Answer>({
     url: `${endpoints.metadata}/computeMetadata/v1/instance/service-accounts/default/token`,
     headers: { 'metadata-flavor': 'Google' },
     what: "no token of the machine's own service account",
@@ -130,7 +130,7 @@ async function machineToken(ctx: Context, endpoints: Endpoints): Promise<Token> 
   return tokenOf(answer, asked);
 }
 
-function tokenOf(answer: Answer | undefined, asked: Date): Token {
+function tokenOf(answer: Answer | undefined, asked: Date): GoogleToken {
   const { access_token: token, expires_in: seconds } = answer ?? {};
   if (!token || !seconds) throw dependencyNotReady('Google answered without a token');
   return { token, expiresAt: new Date(asked.getTime() + seconds * 1000).toISOString() };

@@ -1,7 +1,7 @@
 import { ipv4Range } from '../../operator/api/address-range.ts';
 import type { CloudProfile } from '../../operator/api/cloudprofile.ts';
 import { parseCount } from '../../operator/api/quantity.ts';
-import type { Adoption, CloudPool, ManagedCluster } from '../cloud.ts';
+import type { Adoption, CloudPool, WantedCluster } from '../cloud.ts';
 import type { Problem } from '../contract.ts';
 import { poolNameProblems, profileProblems, zoneProblems } from '../validate.ts';
 import { acceleratorOf } from './accelerators.ts';
@@ -17,7 +17,7 @@ const LONGEST_POOL_NAME = 12;
 const problem = (field: string, message: string): Problem => ({ field, message, code: 'ERR_CONFIGURATION_PROBLEM' });
 
 /** What of this GKE cannot give, or the profile does not offer; see ManagedClusters.validate. */
-export function validateCluster(cluster: ManagedCluster, profile: CloudProfile): Problem[] {
+export function validateCluster(cluster: WantedCluster, profile: CloudProfile): Problem[] {
   if (cluster.adopt) return validateAdoption(cluster, cluster.adopt, profile);
   const { region, kubernetesVersion, cidrs, pools } = cluster;
   const wanted = pools.map((pool) => ({ ...pool, count: mostOf(pool) }));
@@ -33,7 +33,7 @@ export function validateCluster(cluster: ManagedCluster, profile: CloudProfile):
 }
 
 /** Of a cluster that exists, only what we add to it, and which one it is. */
-function validateAdoption(cluster: ManagedCluster, adopt: Adoption, profile: CloudProfile): Problem[] {
+function validateAdoption(cluster: WantedCluster, adopt: Adoption, profile: CloudProfile): Problem[] {
   return [
     ...adoptProblems(adopt, cluster.region),
     ...authorizedProblems(cluster.authorizedNetworks),
@@ -45,7 +45,7 @@ function validateAdoption(cluster: ManagedCluster, adopt: Adoption, profile: Clo
 const mostOf = ({ desired, maximum }: CloudPool): number =>
   Math.max(desired ?? 0, Number.isFinite(maximum) ? maximum : 0);
 
-function rangeProblems({ cidrs, pools, authorizedNetworks }: ManagedCluster): Problem[] {
+function rangeProblems({ cidrs, pools, authorizedNetworks }: WantedCluster): Problem[] {
   const problems: Problem[] = [];
   const services = ipv4Range(cidrs.services);
   if (services && services.prefix < WIDEST_SERVICES) {

@@ -4,14 +4,14 @@ import { LEAF_DAYS } from '../../operator/pki/certificates.ts';
 import { type ControlPlaneGroupBootstrap, DISCOVERY_FILE, type Pool } from '../contract.ts';
 import {
   cloudConfig,
+  cloudMachineFiles,
   type File,
   file,
   HOME,
   type JoinContext,
   LONGEST_USER_DATA,
-  machineFiles,
   script,
-  unit,
+  systemdUnit,
 } from './user-data.ts';
 
 const SCRIPT = script('control-plane.sh');
@@ -38,7 +38,7 @@ export function controlPlaneUserData(
   { init, first }: ControlPlaneGroupBootstrap,
 ): string {
   const units = Object.entries(UNITS).map(([name, lines]) =>
-    file(`/etc/systemd/system/${name}.service`, unit(name, lines), '0644'),
+    file(`/etc/systemd/system/${name}.service`, systemdUnit(name, lines), '0644'),
   );
   const own: File[] = [
     ...units,
@@ -49,7 +49,7 @@ export function controlPlaneUserData(
     file(`${HOME}/control-plane.sh`, SCRIPT, '0755'),
   ];
   const paths = new Set(own.map(({ path }) => path));
-  const common = machineFiles(
+  const common = cloudMachineFiles(
     ctx,
     pool,
     { staticPodPath: `${KUBERNETES}/manifests`, healthzPort: 10248 },

@@ -18,7 +18,7 @@ import { harmsNoControlPlane } from './drift.ts';
 import { KnownMachines } from './known.ts';
 import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
 import { CONTROL_PLANE_RECEIPT_NAME, type ControlPlaneReceipt } from './receipt.ts';
-import { hashOf, isAlive, networkFor, networkOf } from './wanted.ts';
+import { hashOf, isControlPlaneAlive, networkFor, networkOf } from './wanted.ts';
 
 /** Port of API servers on machines, and of their load balancer. */
 const PORT = 6443;
@@ -87,7 +87,7 @@ export class OwnControlPlane implements ControlPlaneGroup {
     // Credentials of another account list no machines although none is lost.
     if (seen.length === 0) await sameAccount(this.#managed, await accountOf(ctx), receipt);
     refuseEarlierKeys(ctx, seen);
-    const isShort = seen.filter(isAlive).length < asked;
+    const isShort = seen.filter(isControlPlaneAlive).length < asked;
     const failure = isShort ? await this.#cloud.failure?.(await accountOf(ctx), pool) : undefined;
     return { asked, machines: machinesOf(ctx, seen), ...(failure !== undefined && { failure }) };
   }
@@ -123,7 +123,7 @@ export class OwnControlPlane implements ControlPlaneGroup {
     if (isApplied(asked) && isSettled) return;
     const seen =
       this.#known.isFresh(ctx, now) && !receipt.isStale ? this.#known.seen(ctx) : await this.#look(ctx, pool.name);
-    const alive = seen.filter(isAlive).length;
+    const alive = seen.filter(isControlPlaneAlive).length;
     // A group that is shrunk by number chooses its victims itself.
     const { wanted, hash } = alive > pool.count ? await like(alive) : asked;
     const isMissing = receipt.applied !== undefined && alive < pool.count && !isSettled;
@@ -146,7 +146,7 @@ export class OwnControlPlane implements ControlPlaneGroup {
     await sameAccount(this.#managed, account, receipt);
     // A run sets the number of machines: it ends none only while that matches the existing number.
     const seen = part === 'machines' && this.#isMade(receipt) ? await this.#look(ctx, pool) : [];
-    const fits = part === 'endpoint' || (seen.every(isAlive) && seen.length === wanted.desired);
+    const fits = part === 'endpoint' || (seen.every(isControlPlaneAlive) && seen.length === wanted.desired);
     const touchesGroup = (planned: readonly Change[]): boolean =>
       planned.some(({ resource }) => resource.startsWith(`${this.#cloud.group.type} `));
     const remade = this.#cloud.controlPlane?.remade ?? [];
@@ -165,7 +165,7 @@ export class OwnControlPlane implements ControlPlaneGroup {
     const receipt = await this.#known.receipt(ctx);
     if (!receipt?.wanted.pool) return;
     const seen = await this.#look(ctx, pool);
-    const staying = seen.filter((machine) => isAlive(machine) && !names.includes(machine.name)).length;
+    const staying = seen.filter((machine) => isControlPlaneAlive(machine) && !names.includes(machine.name)).length;
     const wanted = { ...receipt.wanted, pool: { ...receipt.wanted.pool, desired: staying, maximum: staying } };
     const { applied: _, ...rest } = receipt;
     const ending = [...new Set([...(receipt.ending ?? []), ...names])].sort();
@@ -176,10 +176,12 @@ export class OwnControlPlane implements ControlPlaneGroup {
       ctx,
       account,
       pool,
-      seen.filter((machine) => isAlive(machine) && names.includes(machine.name)),
+      seen.filter((machine) => isControlPlaneAlive(machine) && names.includes(machine.name)),
     );
     // Includes machines that somebody else stopped or is ending.
-    const gone = ending.filter((name) => !seen.some((machine) => machine.name === name && isAlive(machine)));
+    const gone = ending.filter(
+      (name) => !seen.some((machine) => machine.name === name && isControlPlaneAlive(machine)),
+    );
     if (gone.length > 0) await this.#forget(account, pool, gone, seen);
   }
 
@@ -222,7 +224,7 @@ export class OwnControlPlane implements ControlPlaneGroup {
     names: readonly string[],
     seen: readonly CloudMachine[],
   ): Promise<void> {
-    const alive = seen.filter(isAlive).map(({ name }) => name);
+    const alive = seen.filter(isControlPlaneAlive).map(({ name }) => name);
     const gone = names.filter((name) => !alive.includes(name));
     await this.#cloud.controlPlane?.forget(
       account,
@@ -256,7 +258,7 @@ function refuseEarlierKeys(
   { encryptionRevision = 0, namespace }: ProviderContext,
   seen: readonly CloudMachine[],
 ): void {
-  const newer = seen.find((machine) => isAlive(machine) && revisionOf(machine) > encryptionRevision);
+  const newer = seen.find((machine) => isControlPlaneAlive(machine) && revisionOf(machine) > encryptionRevision);
   if (newer)
     throw notYetConfigured(
       `Secret ${namespace}/pki of the seed has earlier keys of Secrets than machine ${newer.name}`,
@@ -268,7 +270,7 @@ function refuseEarlierKeys(
 function machinesOf({ encryptionRevision = 0 }: ProviderContext, seen: readonly CloudMachine[]): Machine[] {
   return seen.map((one) => {
     const { hash: _, ...machine } = one;
-    const isOutdated = isAlive(one) && revisionOf(one) !== encryptionRevision;
+    const isOutdated = isControlPlaneAlive(one) && revisionOf(one) !== encryptionRevision;
     return { ...machine, ready: machine.phase === 'Running', ...(isOutdated && { outdated: true }) };
   });
 }

@@ -1,5 +1,5 @@
 import type { CloudContext } from '../cloud.ts';
-import type { Machine, Problem, Wanted } from '../contract.ts';
+import type { Machine, Problem, WantedSpec } from '../contract.ts';
 import type { LayeredCloud } from '../pulumi/layers.ts';
 
 /** A machine as its cloud reports it. */
@@ -28,7 +28,7 @@ export interface MachineCloud {
    */
   group: { type: string; size: string; places?: string };
   /** Problems of the wish specific to this cloud. Pure. */
-  problems(wanted: Wanted): Problem[];
+  problems(wanted: WantedSpec): Problem[];
   image(ctx: CloudContext, architecture: 'amd64' | 'arm64'): Promise<MachineImage>;
   /** All machines of the owner in these pools, including ending ones while the cloud shows them. */
   machines(ctx: CloudContext, pools: readonly string[]): Promise<CloudMachine[]>;

@@ -10,7 +10,7 @@ import { OwnControlPlane } from './control-plane-group.ts';
 import { MachineGroups } from './groups.ts';
 import type { KnownMachines } from './known.ts';
 import type { CloudMachine, MachineCloud } from './machine-cloud.ts';
-import { aliveIn, hashOf, isAlive, isOutdated, wantedMachines } from './wanted.ts';
+import { aliveIn, hashOf, isControlPlaneAlive, isOutdated, wantedMachines } from './wanted.ts';
 
 /** Applies labels and taints of pools and zones of the cloud to nodes; deletes nodes without a machine. */
 async function tellNodes(
@@ -149,7 +149,7 @@ export function machineProvider(
       known.removeInTurn(ctx, async () => {
         const account = await accountOf(ctx);
         const there = await known.look(ctx, account, [pool]);
-        const going = there.filter((machine) => names.includes(machine.name) && isAlive(machine));
+        const going = there.filter((machine) => names.includes(machine.name) && isControlPlaneAlive(machine));
         await groups.end(ctx, account, pool, going);
       }),
 
@@ -187,7 +187,7 @@ export function machineProvider(
 const neverJoined = (machines: readonly CloudMachine[], nodes: readonly Node[], now: Date): CloudMachine[] =>
   machines.filter(
     (machine) =>
-      isAlive(machine) &&
+      isControlPlaneAlive(machine) &&
       now.getTime() - Date.parse(machine.createdAt) > JOINING_MS &&
       !nodes.some(({ metadata }) => metadata.name === machine.nodeName),
   );

@@ -5,4 +5,4 @@
 export const RELEASES = { CONTAINERD: '2.4.2', RUNC: '1.5.2', CNI_PLUGINS: '1.9.1' } as const;
 
 /** Image of every pod's pause container. */
-export const PAUSE_IMAGE = 'registry.k8s.io/pause:3.10.1';
+export const CLOUD_PAUSE_IMAGE = 'registry.k8s.io/pause:3.10.1';

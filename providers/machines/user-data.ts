@@ -4,7 +4,7 @@ import { configurationProblem } from '../../operator/api/errors.ts';
 import type { Pool, ProviderContext } from '../contract.ts';
 import { capacityOf } from '../machine-types.ts';
 import { environmentFile, nodeLabels, registeredTaints, selfLabels } from '../nodes.ts';
-import { PAUSE_IMAGE, RELEASES } from './software.ts';
+import { CLOUD_PAUSE_IMAGE, RELEASES } from './software.ts';
 
 /** Facts about the cluster for a machine in a cloud. */
 export type JoinContext = Pick<
@@ -38,7 +38,7 @@ const POD_NETWORK = script('pod_network.py');
 export function userData(ctx: JoinContext, pool: Pool, bootstrapKubeconfig: string): string {
   const text = cloudConfig([
     file(`${HOME}/secret/bootstrap.kubeconfig`, bootstrapKubeconfig, '0600'),
-    ...machineFiles(ctx, pool),
+    ...cloudMachineFiles(ctx, pool),
   ]);
   const bytes = Buffer.byteLength(text);
   if (bytes <= LONGEST_USER_DATA) return text;
@@ -69,7 +69,7 @@ export interface File {
  * @param kubelet further kubelet settings
  * @param environment further variables for install.sh
  */
-export function machineFiles(
+export function cloudMachineFiles(
   ctx: JoinContext,
   pool: Pool,
   kubelet: object = {},
@@ -92,7 +92,7 @@ export function machineFiles(
     '/etc/modules-load.d/coppice.conf': 'overlay\nbr_netfilter\nvxlan\n',
     '/etc/sysctl.d/90-coppice.conf': SYSCTLS,
     ...Object.fromEntries(
-      Object.entries(UNITS).map(([name, lines]) => [`/etc/systemd/system/${name}.service`, unit(name, lines)]),
+      Object.entries(UNITS).map(([name, lines]) => [`/etc/systemd/system/${name}.service`, systemdUnit(name, lines)]),
     ),
   };
   return [
@@ -145,7 +145,7 @@ const kubeProxyConfiguration = (ctx: JoinContext): object => ({
 const CONTAINERD_CONFIGURATION = `version = 3
 [plugins."io.containerd.cri.v1.images"]
   [plugins."io.containerd.cri.v1.images".pinned_images]
-    sandbox = "${PAUSE_IMAGE}"
+    sandbox = "${CLOUD_PAUSE_IMAGE}"
   [plugins."io.containerd.cri.v1.images".registry]
     config_path = "/etc/containerd/certs.d"
 [plugins."io.containerd.cri.v1.runtime"]
@@ -225,7 +225,7 @@ const UNITS = {
 };
 
 /** A systemd unit that restarts always. @param service body of [Service] */
-export const unit = (name: string, service: readonly string[]): string =>
+export const systemdUnit = (name: string, service: readonly string[]): string =>
   [
     '[Unit]',
     'Wants=network-online.target',

@@ -10,9 +10,9 @@ import { userData } from './user-data.ts';
 /** Default address range of machines, as in Gardener's examples. */
 const DEFAULT_NODES = '10.250.0.0/16';
 
-export const isAlive = ({ phase }: CloudMachine): boolean => phase !== 'Terminating';
+export const isControlPlaneAlive = ({ phase }: CloudMachine): boolean => phase !== 'Terminating';
 export const aliveIn = (machines: readonly CloudMachine[], pool: string): CloudMachine[] =>
-  machines.filter((machine) => machine.pool === pool && isAlive(machine));
+  machines.filter((machine) => machine.pool === pool && isControlPlaneAlive(machine));
 
 /** Equal hashes need no run. */
 export const hashOf = (value: unknown): string =>
@@ -32,7 +32,7 @@ const poolHash = (
 export function isOutdated(machine: CloudMachine, wanted: string | undefined, unmarked: Unmarked | undefined): boolean {
   const isOlder = unmarked !== undefined && Date.parse(machine.createdAt) < Date.parse(unmarked.madeBefore);
   const hash = machine.hash ?? (isOlder ? unmarked.hash : undefined);
-  return isAlive(machine) && wanted !== undefined && hash !== undefined && hash !== wanted;
+  return isControlPlaneAlive(machine) && wanted !== undefined && hash !== undefined && hash !== wanted;
 }
 
 export const networkOf = ({ region, zones, cidrs }: Pick<WantedMachines, 'region' | 'zones' | 'cidrs'>): object => ({

@@ -1,11 +1,11 @@
 import { CoppiceError, configurationProblem } from '../../operator/api/errors.ts';
 import { ADOPTED } from '../adopted-cluster.ts';
-import type { Adoption, Change, CloudContext, ManagedCluster, ManagedClusterOutputs } from '../cloud.ts';
+import type { Adoption, Change, CloudContext, ManagedClusterOutputs, WantedCluster } from '../cloud.ts';
 import type { StackRequest } from './request.ts';
 import type { StackRunner } from './stack-runner.ts';
 
 /** A managed cluster with the cluster to adopt. */
-export type AdoptingCluster = ManagedCluster & { adopt: Adoption };
+export type AdoptingCluster = WantedCluster & { adopt: Adoption };
 
 /** A cluster to adopt, as read from the cloud. */
 export interface FoundCluster {

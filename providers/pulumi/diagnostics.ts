@@ -36,7 +36,7 @@ const ENGINE_PROBLEMS: KnownProblem[] = [
 ];
 
 /** One line of a diagnostic, without colours, source positions, stack and repetitions. Pure. */
-export function oneLine(text: string): string {
+export function diagnosticLine(text: string): string {
   const lines = text
     .replaceAll(/<\{%.*?%\}>/g, '')
     .split('\n')
@@ -52,10 +52,10 @@ export function oneLine(text: string): string {
 const shortened = (line: string): string => (line.length <= LONGEST ? line : `${line.slice(0, LONGEST - 1)}…`);
 
 /** Meaningful diagnostics, each once. */
-export function telling(said: readonly Diagnostic[], redact: (text: string) => string): Diagnostic[] {
+export function tellingDiagnostics(said: readonly Diagnostic[], redact: (text: string) => string): Diagnostic[] {
   const seen = new Set<string>();
   return said
-    .map((diagnostic) => ({ ...diagnostic, text: oneLine(redact(diagnostic.text)) }))
+    .map((diagnostic) => ({ ...diagnostic, text: diagnosticLine(redact(diagnostic.text)) }))
     .filter(({ text }) => {
       if (text === '' || EMPTY_PHRASES.test(text) || seen.has(text)) return false;
       seen.add(text);

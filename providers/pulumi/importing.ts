@@ -12,7 +12,7 @@ import {
   wantedOf,
 } from './settlement.ts';
 import type { StackSession } from './stack-session.ts';
-import { pendingOf, resourcesOf, type StackState } from './stack-state.ts';
+import { pendingOf, type StackState, stackResourcesOf } from './stack-state.ts';
 
 /** Parallel look-ups: they count against the account's request rate. */
 const LOOK_UPS = 4;
@@ -26,7 +26,7 @@ export async function ensureState(session: StackSession): Promise<StackState> {
     await session.create();
     state = EMPTY;
   }
-  if (resourcesOf(state).length > 0 || pendingOf(state).length > 0) return state;
+  if (stackResourcesOf(state).length > 0 || pendingOf(state).length > 0) return state;
   const copy = await session.readCopy();
   if (!copy) return state;
   await session.writeState(copy);
@@ -89,12 +89,12 @@ async function rewrite(
 ): Promise<StackState> {
   const now = (await session.readState()) ?? EMPTY;
   // The write takes the lock, but the decision did not: another operator's run may have ended since.
-  if (!isDeepStrictEqual([resourcesOf(now), pendingOf(now)], [resourcesOf(base), pendingOf(base)])) {
+  if (!isDeepStrictEqual([stackResourcesOf(now), pendingOf(now)], [stackResourcesOf(base), pendingOf(base)])) {
     throw dependencyNotReady(`the state of stack ${session.stackName} was changed by another run meanwhile`);
   }
   const { state, suspects } = change(now);
   await session.writeState(state);
-  const there = new Set(resourcesOf(state).map(({ urn }) => urn));
+  const there = new Set(stackResourcesOf(state).map(({ urn }) => urn));
   const targets = suspects.filter((urn) => there.has(urn));
   if (targets.length > 0) await session.run('refresh', { targets });
   return (await session.readState())!;

@@ -6,18 +6,18 @@ import type {
   EndpointInputs,
   MachinesInputs,
   MachinesOutputs,
-  ManagedCluster,
   ManagedClusterInputs,
   ManagedClusterOutputs,
   ManagedClusters,
   NetworkInputs,
   NetworkOutputs,
+  WantedCluster,
 } from '../cloud.ts';
 import { type AdoptingCloud, type AdoptingCluster, adoptedLayer } from './adopted-layer.ts';
 import type { Layer, ProgramRef } from './program.ts';
 import type { Classify, FindExisting, StackRequest } from './request.ts';
 import type { StackRunner } from './stack-runner.ts';
-import { nameOf } from './stack-state.ts';
+import { resourceNameOf } from './stack-state.ts';
 
 /** A cloud's part in the layers of a cluster. */
 export interface LayeredCloud {
@@ -31,7 +31,7 @@ export interface LayeredCloud {
   adopted?: AdoptingCloud;
   classify: Classify;
   /** Pool, and zones in clouds with a resource per zone, of the program's resource name. */
-  poolOf(resource: string, cluster: ManagedCluster): Shortage | undefined;
+  poolOf(resource: string, cluster: WantedCluster): Shortage | undefined;
   /** Placeholder for a missing or unknown network, with ids in valid form, so that the plugin's checks pass. */
   unmadeNetwork(zones: readonly string[], ctx: Pick<CloudContext, 'account' | 'owner'>): NetworkOutputs;
 }
@@ -85,7 +85,7 @@ export async function requestFor(
 
 /** A managed cluster as two stacks: `network` and, on top, `cluster`. */
 export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered {
-  const open = async (ctx: CloudContext, cluster: ManagedCluster) => {
+  const open = async (ctx: CloudContext, cluster: WantedCluster) => {
     const { region, zones, cidrs } = cluster;
     const below: NetworkInputs = { owner: ctx.owner, region, zones, cidrs };
     const above = (network: NetworkOutputs): ManagedClusterInputs => ({ ...cluster, owner: ctx.owner, network });
@@ -93,7 +93,7 @@ export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered
       network: await requestFor(cloud, ctx, 'network', below),
       cluster: async (network: NetworkOutputs): Promise<StackRequest> => ({
         ...(await requestFor(cloud, ctx, 'cluster', above(network))),
-        shortOf: ({ urn }) => (urn === undefined ? undefined : cloud.poolOf(nameOf(urn), cluster)),
+        shortOf: ({ urn }) => (urn === undefined ? undefined : cloud.poolOf(resourceNameOf(urn), cluster)),
       }),
     };
   };
@@ -145,7 +145,7 @@ export function managedLayers(runner: StackRunner, cloud: LayeredCloud): Layered
   };
 }
 
-const isAdopting = (cluster: ManagedCluster): cluster is AdoptingCluster => cluster.adopt !== undefined;
+const isAdopting = (cluster: WantedCluster): cluster is AdoptingCluster => cluster.adopt !== undefined;
 
 /** Desired machines, with the inputs of their network. */
 export interface WantedMachines extends Omit<MachinesInputs, 'network' | 'owner'> {

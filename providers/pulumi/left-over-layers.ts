@@ -5,9 +5,9 @@ import type {
   EndpointInputs,
   MachinePool,
   MachinesInputs,
-  ManagedCluster,
   ManagedClusters,
   TaggedResource,
+  WantedCluster,
 } from '../cloud.ts';
 import { UNMADE_POOL } from './control-plane-layers.ts';
 import { type LayeredCloud, requestFor } from './layers.ts';
@@ -46,7 +46,7 @@ export function leftOverLayers(
   cloud: LayeredCloud,
   managed: Required<Pick<ManagedClusters, 'tagged' | 'destroy'>>,
 ): NonNullable<ManagedClusters['destroyLeftOvers']> {
-  return async (ctx: CloudContext, place: ManagedCluster) => {
+  return async (ctx: CloudContext, place: WantedCluster) => {
     const { owner, region } = ctx;
     const left = leftOver((await managed.tagged(ctx)).filter((one) => one.owner.uid === owner.uid));
     // The network's deletion would leave these node groups broken.

@@ -5,14 +5,14 @@ import type { RecentPlans } from './recent-plans.ts';
 import type { ApplyRequest, ApplyResult } from './request.ts';
 import type { RunReport } from './run-events.ts';
 import { RunFailure, type StackSession } from './stack-session.ts';
-import { hasSecret, isInCloud, outputsOf, resourcesOf, type StackState } from './stack-state.ts';
+import { hasSecret, isInCloud, outputsOf, type StackState, stackResourcesOf } from './stack-state.ts';
 
 /** The error for the operation's caller. */
 const unwrapped = (error: unknown): unknown => (error instanceof RunFailure ? error.failure : error);
 
 const changesOf = (record: RunReport): Change[] => [...record.changes.values()];
 
-const cloudResources = (state: StackState): number => resourcesOf(state).filter(isInCloud).length;
+const cloudResources = (state: StackState): number => stackResourcesOf(state).filter(isInCloud).length;
 
 /** Changes that a run would make. Changes nothing. */
 export async function preview(session: StackSession, plans: RecentPlans): Promise<Change[]> {
@@ -26,7 +26,7 @@ export async function preview(session: StackSession, plans: RecentPlans): Promis
 }
 
 /** Like preview, including drift. */
-export async function drift(session: StackSession): Promise<Change[]> {
+export async function previewDrift(session: StackSession): Promise<Change[]> {
   try {
     return changesOf((await planned(session, { refresh: true })).plan);
   } catch (error) {
@@ -46,9 +46,9 @@ async function planned(session: StackSession, options: { refresh?: boolean }) {
 }
 
 /** Outputs of the last apply; undefined when there was none. */
-export async function outputs(session: StackSession): Promise<Record<string, unknown> | undefined> {
+export async function readOutputs(session: StackSession): Promise<Record<string, unknown> | undefined> {
   const there = await session.readState();
-  const isLost = (!there || resourcesOf(there).length === 0) && (await session.readCopy()) !== undefined;
+  const isLost = (!there || stackResourcesOf(there).length === 0) && (await session.readCopy()) !== undefined;
   const state = isLost ? await ensureState(session) : there;
   // A program that never finished has no outputs.
   return state && Object.keys(outputsOf(state)).length > 0 ? plainOutputs(session, state) : undefined;

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** A process, distinguished from a later one with the same PID. */
-export interface ProcessIdentity {
+export interface EngineProcess {
   pid: number;
   /** Boot id and start time from the kernel; empty without /proc. */
   started: string;
@@ -40,14 +40,14 @@ const exists = (pid: number): boolean => {
 };
 
 /** Identity of a running process; undefined: not running. */
-export function identityOf(pid: number): ProcessIdentity | undefined {
+export function engineIdentityOf(pid: number): EngineProcess | undefined {
   const stat = statOf(pid);
   if (stat) return stat[STATE] === 'Z' ? undefined : { pid, started: `${bootID()}/${stat[START_TIME]}` };
   return process.platform !== 'linux' && exists(pid) ? { pid, started: '' } : undefined;
 }
 
 /** Whether that same process still runs. */
-export const isAlive = ({ pid, started }: ProcessIdentity): boolean => identityOf(pid)?.started === started;
+export const isEngineAlive = ({ pid, started }: EngineProcess): boolean => engineIdentityOf(pid)?.started === started;
 
 /** Living processes of a session, including its leader. Empty without /proc. */
 export function processesOfSession(session: number): number[] {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { stackNameOf } from './project.ts';
 import type { StackRequest } from './request.ts';
 import type { RunReport } from './run-events.ts';
-import { pendingOf, resourcesOf, type StackState } from './stack-state.ts';
+import { pendingOf, type StackState, stackResourcesOf } from './stack-state.ts';
 
 /** How long a plan stays valid, ms: values that the program looks up in the cloud may change. */
 const FRESH_MS = 2 * 60_000;
@@ -16,7 +16,7 @@ interface Plan {
 
 const digestOf = ({ program, inputs, account, region, settings }: StackRequest, state: StackState): string =>
   createHash('sha256')
-    .update(JSON.stringify([program, inputs, account, region, settings, resourcesOf(state), pendingOf(state)]))
+    .update(JSON.stringify([program, inputs, account, region, settings, stackResourcesOf(state), pendingOf(state)]))
     .digest('base64');
 
 /**

@@ -34,7 +34,7 @@ function secretsWithin(value: string): string[] {
  * Returns a function that redacts secrets in texts. Longest first, so that nothing remains of a secret that contains
  * another.
  */
-export function redactor(secrets: Iterable<string | undefined>): (text: string) => string {
+export function makeRedactor(secrets: Iterable<string | undefined>): (text: string) => string {
   const forms = new Set<string>();
   for (const secret of secrets) {
     if (!secret) continue;

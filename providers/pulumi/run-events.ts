@@ -2,17 +2,17 @@ import { isDeepStrictEqual } from 'node:util';
 import type { EngineEvent, StepEventMetadata } from '@pulumi/pulumi/automation/index.js';
 import type { Change, CloudProgress } from '../cloud.ts';
 import type { PlannedResource } from './settlement.ts';
-import { isInCloud, nameOf, STACK_TYPE } from './stack-state.ts';
+import { isInCloud, resourceNameOf, STACK_TYPE } from './stack-state.ts';
 
 /** Events of the engine that leave a worker. */
 export type RunEvent =
-  | { kind: 'started' | 'done' | 'failed'; step: Step }
+  | { kind: 'started' | 'done' | 'failed'; step: RunStep }
   /** Outputs of the program, with placeholders for secret and unknown values. */
   | { kind: 'outputs'; outputs: Record<string, unknown> }
   | { kind: 'error'; text: string; urn?: string };
 
 /** One step of a run on one resource. */
-export interface Step {
+export interface RunStep {
   /** The engine's operation: create, update, same, refresh, create-replacement, ... */
   operation: string;
   resource: PlannedResource;
@@ -26,11 +26,11 @@ export interface Step {
 export interface RunReport {
   /** By URN: a replacement has several steps on one. */
   changes: Map<string, Change>;
-  underWay: Map<string, Step>;
+  underWay: Map<string, RunStep>;
   /** URNs of finished cloud resources, including unchanged ones. */
   done: Set<string>;
   planned: PlannedResource[];
-  failed: Step[];
+  failed: RunStep[];
   errors: { text: string; urn?: string }[];
   outputs: Record<string, unknown>;
   /** Whether anything differs, including resources that exist in the state only, and refresh results. */
@@ -82,7 +82,7 @@ export function runEventOf(event: EngineEvent): RunEvent | undefined {
   return undefined;
 }
 
-function stepOf({ op, urn, type, new: after, old, diffs, detailedDiff }: StepEventMetadata): Step {
+function stepOf({ op, urn, type, new: after, old, diffs, detailedDiff }: StepEventMetadata): RunStep {
   const state = after ?? old;
   const creates = CREATING.has(op);
   const isOutdated =
@@ -107,7 +107,7 @@ function stepOf({ op, urn, type, new: after, old, diffs, detailedDiff }: StepEve
 }
 
 /** Adds an event to the report of a run. */
-export function note(record: RunReport, event: RunEvent): void {
+export function noteEvent(record: RunReport, event: RunEvent): void {
   if (event.kind === 'error') {
     record.errors.push({ text: event.text, ...(event.urn && { urn: event.urn }) });
     return;
@@ -135,7 +135,7 @@ export function note(record: RunReport, event: RunEvent): void {
   noteChange(record.changes, step);
 }
 
-function noteChange(changes: Map<string, Change>, { operation, resource, properties }: Step): void {
+function noteChange(changes: Map<string, Change>, { operation, resource, properties }: RunStep): void {
   if (!isInCloud(resource)) return;
   const isReplacing = REPLACING.has(operation);
   if (!isReplacing && !CHANGING.has(operation)) return;
@@ -149,10 +149,10 @@ function noteChange(changes: Map<string, Change>, { operation, resource, propert
 }
 
 /** Type and logical name. */
-const label = ({ type, urn }: { type: string; urn: string }): string => `${type} ${nameOf(urn)}`;
+const label = ({ type, urn }: { type: string; urn: string }): string => `${type} ${resourceNameOf(urn)}`;
 
 /** Progress of a run. `total`: number of resources, if known. Pure. */
-export function progressOf(record: RunReport, total: number | undefined): CloudProgress | undefined {
+export function runProgressOf(record: RunReport, total: number | undefined): CloudProgress | undefined {
   const doing = [...record.underWay.values()].filter(
     ({ operation, resource }) => DOING[operation] !== undefined && isInCloud(resource),
   );

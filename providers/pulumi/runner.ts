@@ -8,16 +8,16 @@ import type { Log } from '../../operator/kube/log.ts';
 import type { Change } from '../cloud.ts';
 import { type Engine, engineUnless } from './engine.ts';
 import { engineEnvironment, secretsOf, workerEnvironment } from './environment.ts';
-import { apply, destroy, drift, outputs, preview } from './operations.ts';
+import { apply, destroy, preview, previewDrift, readOutputs } from './operations.ts';
 import type { ProgramRef } from './program.ts';
 import { PROJECT, prepareHome, prepareWorkDir, stackNameOf } from './project.ts';
 import { RecentPlans } from './recent-plans.ts';
-import { redactor } from './redaction.ts';
+import { makeRedactor } from './redaction.ts';
 import type { ApplyRequest, ApplyResult, StackRequest } from './request.ts';
 import { claimStack } from './stack-claim.ts';
 import type { StackRunner } from './stack-runner.ts';
 import { StackSession } from './stack-session.ts';
-import { WorkerPool } from './worker-pool.ts';
+import { StackWorkerPool } from './worker-pool.ts';
 import type { Workers } from './workers.ts';
 
 /** Kept history files: each run writes two (a summary and a checkpoint). */
@@ -103,7 +103,7 @@ export class PulumiRunner implements StackRunner {
     prepareHome(home);
     this.#pool =
       options.workers ??
-      new WorkerPool({
+      new StackWorkerPool({
         environment: { ...workerEnvironment(home), NODE_COMPILE_CACHE: join(home, 'compile-cache') },
         cwd: home,
         log,
@@ -125,7 +125,7 @@ export class PulumiRunner implements StackRunner {
 
   /** Changes that apply with `refresh` would make, for a program with its last inputs: the drift. */
   drift(request: StackRequest): Promise<Change[]> {
-    return this.#operate('drift', request, drift);
+    return this.#operate('drift', request, previewDrift);
   }
 
   /** Applies the program. Writes nothing, including state, when nothing differs. */
@@ -135,7 +135,7 @@ export class PulumiRunner implements StackRunner {
 
   /** Outputs of the last apply; undefined when there was none. */
   outputs(request: StackRequest): Promise<Record<string, unknown> | undefined> {
-    return this.#operate('outputs', request, outputs);
+    return this.#operate('outputs', request, readOutputs);
   }
 
   /** Deletes all resources of the stack, including pending ones, the stack, and the copy of its state. */
@@ -222,7 +222,7 @@ export class PulumiRunner implements StackRunner {
         },
         request,
         programs: this.#options.programs?.[provider] ?? programsOf(provider),
-        redact: redactor(secretsOf(request)),
+        redact: makeRedactor(secretsOf(request)),
         log,
         graceMs: this.#graceMs,
         host,

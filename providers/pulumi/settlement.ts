@@ -3,11 +3,11 @@ import {
   isInCloud,
   isProvider,
   isSecret,
-  nameOf,
   pendingOf,
-  resourcesOf,
+  resourceNameOf,
   type StackState,
   type StateResource,
+  stackResourcesOf,
 } from './stack-state.ts';
 
 /** A resource that a run was about to create, from the engine's events. */
@@ -40,21 +40,21 @@ const isKnown = (value: unknown): boolean =>
   !UNKNOWN.has(value as string) && value !== MASKED && !isSecret(value);
 
 /** The value without unknown and secret parts. */
-export function known(value: unknown): unknown {
-  if (Array.isArray(value)) return value.filter(isKnown).map(known);
+export function withoutUnknown(value: unknown): unknown {
+  if (Array.isArray(value)) return value.filter(isKnown).map(withoutUnknown);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value)
       .filter(([, field]) => isKnown(field))
-      .map(([key, field]) => [key, known(field)]),
+      .map(([key, field]) => [key, withoutUnknown(field)]),
   );
 }
 
 export const wantedOf = ({ urn, type, inputs }: PlannedResource): WantedResource => ({
   urn,
   type,
-  name: nameOf(urn),
-  inputs: known(inputs ?? {}) as Record<string, unknown>,
+  name: resourceNameOf(urn),
+  inputs: withoutUnknown(inputs ?? {}) as Record<string, unknown>,
 });
 
 /** Resources that a killed run was creating: they may exist without the state knowing, and would be created twice. */
@@ -65,13 +65,13 @@ export const pendingCreates = (state: StackState): PlannedResource[] =>
 
 /** Planned creations that the state lacks and that may exist. */
 export function missingFrom(state: StackState, planned: readonly PlannedResource[]): PlannedResource[] {
-  const there = new Set(resourcesOf(state).map(({ urn }) => urn));
+  const there = new Set(stackResourcesOf(state).map(({ urn }) => urn));
   return planned.filter((resource) => isInCloud(resource) && !there.has(resource.urn));
 }
 
 /** URNs of imported resources that were not read yet. */
 export const neverRead = (state: StackState): string[] =>
-  resourcesOf(state)
+  stackResourcesOf(state)
     .filter((resource) => isInCloud(resource) && !resource.outputs && !resource.delete)
     .map(({ urn }) => urn);
 
@@ -83,7 +83,7 @@ type Found = ReadonlyMap<string, FoundResource>;
  * dropped. `suspects`: URNs to refresh before use. Pure.
  */
 export function settlePending(state: StackState, found: Found): { state: StackState; suspects: string[] } {
-  const resources = [...resourcesOf(state)];
+  const resources = [...stackResourcesOf(state)];
   const suspects: string[] = [];
   for (const { type, resource } of pendingOf(state)) {
     const id = type === 'creating' ? found.get(resource.urn)?.id : undefined;
@@ -111,7 +111,7 @@ export function addFound(
   found: Found,
   newID: () => string,
 ): { state: StackState; suspects: string[] } {
-  const resources = [...resourcesOf(state)];
+  const resources = [...stackResourcesOf(state)];
   const plan = new Map(planned.map((resource) => [resource.urn, resource]));
   const find = (urn: string) => resources.find((resource) => resource.urn === urn && !resource.delete);
 
@@ -128,7 +128,7 @@ export function addFound(
       custom,
       type,
       ...(id !== undefined && { id }),
-      inputs: known(found.get(urn)?.inputs ?? resource.inputs ?? {}) as Record<string, unknown>,
+      inputs: withoutUnknown(found.get(urn)?.inputs ?? resource.inputs ?? {}) as Record<string, unknown>,
       ...(found.get(urn)?.retain && { retainOnDelete: true }),
       ...(parent && { parent }),
       ...(providerURN && { provider: `${providerURN}::${find(providerURN)?.id ?? ''}` }),

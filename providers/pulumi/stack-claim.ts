@@ -1,7 +1,7 @@
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dependencyNotReady } from '../../operator/api/errors.ts';
-import { identityOf, isAlive, type ProcessIdentity } from './processes.ts';
+import { type EngineProcess, engineIdentityOf, isEngineAlive } from './processes.ts';
 
 const CLAIM_FILE = 'runner.json';
 let drafts = 0;
@@ -14,9 +14,9 @@ const read = (file: string): string | undefined => {
   }
 };
 
-function holderOf(text: string): ProcessIdentity | undefined {
+function holderOf(text: string): EngineProcess | undefined {
   try {
-    return JSON.parse(text) as ProcessIdentity;
+    return JSON.parse(text) as EngineProcess;
   } catch {
     return undefined;
   }
@@ -29,7 +29,7 @@ function holderOf(text: string): ProcessIdentity | undefined {
  */
 export function claimStack(workDir: string, stack: string): () => void {
   const file = join(workDir, CLAIM_FILE);
-  const mine = JSON.stringify({ ...identityOf(process.pid), claim: ++drafts });
+  const mine = JSON.stringify({ ...engineIdentityOf(process.pid), claim: ++drafts });
   const draft = `${file}.${process.pid}.${drafts}`;
   writeFileSync(draft, mine, { mode: 0o600 });
   try {
@@ -45,7 +45,7 @@ export function claimStack(workDir: string, stack: string): () => void {
       const text = read(file);
       if (text === undefined) continue;
       const holder = holderOf(text);
-      if (holder && isAlive(holder)) throw dependencyNotReady(`process ${holder.pid} works on stack ${stack}`);
+      if (holder && isEngineAlive(holder)) throw dependencyNotReady(`process ${holder.pid} works on stack ${stack}`);
       const aside = `${draft}.stale`;
       try {
         renameSync(file, aside);

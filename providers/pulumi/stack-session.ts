@@ -2,18 +2,18 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../../operator/kube/log.ts';
 import type { CloudProgress } from '../cloud.ts';
-import { errorsIn, failureOf, telling } from './diagnostics.ts';
+import { errorsIn, failureOf, tellingDiagnostics } from './diagnostics.ts';
 import { forgetEngines, isDeadEngine } from './engines-started.ts';
 import { firstLivingHolder, holdersIn, lockedBy } from './locks.ts';
 import type { StackRequest } from './request.ts';
-import { newReport, note, progressOf, type RunEvent, type RunReport } from './run-events.ts';
+import { newReport, noteEvent, type RunEvent, type RunReport, runProgressOf } from './run-events.ts';
 import { packState, type StackState, unpackState } from './stack-state.ts';
 import { TaskFailure } from './worker-process.ts';
-import type { RunCommand, StackPlace, Task } from './worker-protocol.ts';
-import type { Worker } from './workers.ts';
+import type { RunCommand, StackPlace, WorkerTask } from './worker-protocol.ts';
+import type { StackWorker } from './workers.ts';
 
 interface SessionOptions {
-  worker: Worker;
+  worker: StackWorker;
   place: StackPlace;
   request: StackRequest;
   /** File that exports the programs of the request's provider. */
@@ -48,7 +48,7 @@ const NOUN: Record<RunCommand, string> = {
 };
 
 /** Whether a finished task proves that its engine had the stack's lock. */
-const takesLock = (task: Task): boolean =>
+const takesLock = (task: WorkerTask): boolean =>
   task.do === 'init' ||
   task.do === 'import' ||
   task.do === 'remove' ||
@@ -136,11 +136,11 @@ export class StackSession {
     const isPlan = command === 'preview';
     if (isPlan) tell({ description: `looking for what ${refresh ? 'differs' : 'is to be changed'}`, done: 0 });
     const onEvent = (event: RunEvent) => {
-      note(record, event);
+      noteEvent(record, event);
       // Steps of a plan are not progress.
-      if (!isPlan) tell(progressOf(record, total));
+      if (!isPlan) tell(runProgressOf(record, total));
     };
-    const task: Task = {
+    const task: WorkerTask = {
       do: 'run',
       command,
       program,
@@ -156,20 +156,20 @@ export class StackSession {
       if (!(error instanceof TaskFailure)) throw error;
       const said = record.errors.length > 0 ? record.errors : errorsIn(error);
       const what = `${NOUN[command]} ${this.stackName}`;
-      throw new RunFailure(record, failureOf(what, telling(said, this.#options.redact), this.request));
+      throw new RunFailure(record, failureOf(what, tellingDiagnostics(said, this.#options.redact), this.request));
     }
   }
 
-  async #manage(doing: string, task: Task): Promise<unknown> {
+  async #manage(doing: string, task: WorkerTask): Promise<unknown> {
     try {
       return await this.#breakingDeadLocks(task);
     } catch (error) {
       if (!(error instanceof TaskFailure)) throw error;
-      throw failureOf(`${doing} ${this.stackName}`, telling(errorsIn(error), this.#options.redact));
+      throw failureOf(`${doing} ${this.stackName}`, tellingDiagnostics(errorsIn(error), this.#options.redact));
     }
   }
 
-  async #breakingDeadLocks(task: Task, onEvent?: (event: RunEvent) => void): Promise<unknown> {
+  async #breakingDeadLocks(task: WorkerTask, onEvent?: (event: RunEvent) => void): Promise<unknown> {
     try {
       return await this.#do(task, { onEvent });
     } catch (error) {
@@ -200,7 +200,7 @@ export class StackSession {
   }
 
   async #do(
-    task: Task,
+    task: WorkerTask,
     options: { onEvent?: ((event: RunEvent) => void) | undefined; evenIfAborted?: boolean } = {},
   ): Promise<unknown> {
     const { worker, place, graceMs } = this.#options;

@@ -50,16 +50,16 @@ export const isProvider = (type: string): boolean => type.startsWith('pulumi:pro
 export const isInCloud = ({ type, custom }: Pick<StateResource, 'type' | 'custom'>): boolean =>
   custom && !isProvider(type);
 
-export const resourcesOf = (state: StackState): StateResource[] => state.deployment?.resources ?? [];
+export const stackResourcesOf = (state: StackState): StateResource[] => state.deployment?.resources ?? [];
 
 export const pendingOf = (state: StackState): PendingOperation[] => state.deployment?.pending_operations ?? [];
 
 /** Logical name of a resource: the last part of its URN. */
-export const nameOf = (urn: string): string => urn.split('::').slice(3).join('::');
+export const resourceNameOf = (urn: string): string => urn.split('::').slice(3).join('::');
 
 /** Outputs of the program, secret ones encrypted. */
 export const outputsOf = (state: StackState): Record<string, unknown> =>
-  resourcesOf(state).find(({ type }) => type === STACK_TYPE)?.outputs ?? {};
+  stackResourcesOf(state).find(({ type }) => type === STACK_TYPE)?.outputs ?? {};
 
 /** Whether a value is an encrypted secret. */
 export const isSecret = (value: unknown): boolean =>

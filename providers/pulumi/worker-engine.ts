@@ -3,7 +3,7 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PulumiCommand } from '@pulumi/pulumi/automation/index.js';
 import { ENGINES_FILE } from './engines-started.ts';
-import { identityOf } from './processes.ts';
+import { engineIdentityOf } from './processes.ts';
 import type { Failed, StackPlace } from './worker-protocol.ts';
 
 /** The engine failed. `output` may contain secrets. */
@@ -48,7 +48,7 @@ export function runEngine(
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     // This record lets a later process recognise the lock of a killed engine.
-    const identity = child.pid === undefined ? undefined : identityOf(child.pid);
+    const identity = child.pid === undefined ? undefined : engineIdentityOf(child.pid);
     if (identity) appendFileSync(join(place.workDir, ENGINES_FILE), `${JSON.stringify(identity)}\n`, { mode: 0o600 });
 
     const interrupt = () => child.kill('SIGINT');

@@ -26,7 +26,7 @@ interface Idle {
  * Keeps workers for the next task, and ends those that are used up, idle or suspect. The user of the pool bounds their
  * number.
  */
-export class WorkerPool implements Workers {
+export class StackWorkerPool implements Workers {
   readonly #options: PoolOptions;
   readonly #idle: Idle[] = [];
   readonly #all = new Set<WorkerProcess>();

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { passFence } from '../../operator/kube/http/fence.ts';
 import { killSession } from './processes.ts';
 import type { RunEvent } from './run-events.ts';
-import type { Answer, Failed, FromWorker, StackPlace, Task, ToWorker } from './worker-protocol.ts';
+import type { Failed, FromWorker, StackPlace, TaskAnswer, ToWorker, WorkerTask } from './worker-protocol.ts';
 
 const WORKER = fileURLToPath(new URL('./worker.ts', import.meta.url));
 /** Kept end of a worker's output, enough to explain its death. */
@@ -106,7 +106,7 @@ export class WorkerProcess {
   }
 
   /** Resolves with the task's value. Rejects with a TaskFailure, also when the worker dies. */
-  async run(place: StackPlace, task: Task, { onEvent, signal, graceMs }: RunTaskOptions): Promise<unknown> {
+  async run(place: StackPlace, task: WorkerTask, { onEvent, signal, graceMs }: RunTaskOptions): Promise<unknown> {
     signal?.throwIfAborted();
     // The fence is checked here because the task may have waited for hours.
     passFence('a task of a worker');
@@ -119,7 +119,7 @@ export class WorkerProcess {
     };
     signal?.addEventListener('abort', stop, { once: true });
     try {
-      const answered = new Promise<Answer>((resolve) => {
+      const answered = new Promise<TaskAnswer>((resolve) => {
         this.#answer = (message) => {
           if (!('id' in message) || message.id !== id) return;
           if ('event' in message) onEvent?.(message.event);

@@ -19,7 +19,7 @@ export interface StackPlace {
 export type RunCommand = 'up' | 'preview' | 'refresh' | 'destroy';
 
 /** Tasks of a worker. */
-export type Task =
+export type WorkerTask =
   /** The state; undefined: no such stack. */
   | { do: 'export' }
   | { do: 'init' }
@@ -52,9 +52,9 @@ export interface Failed {
   output: string;
 }
 
-export type ToWorker = { id: number; place: StackPlace; task: Task } | { stop: number };
+export type ToWorker = { id: number; place: StackPlace; task: WorkerTask } | { stop: number };
 
 /** `rss`: resident memory of the worker after the task, bytes. */
-export type Answer = (Done | Failed) & { rss: number };
+export type TaskAnswer = (Done | Failed) & { rss: number };
 
-export type FromWorker = { ready: true } | { id: number; event: RunEvent } | Answer;
+export type FromWorker = { ready: true } | { id: number; event: RunEvent } | TaskAnswer;

@@ -9,7 +9,7 @@ import { runEventOf } from './run-events.ts';
 import { removeLocks } from './stack-locks.ts';
 import type { StackState } from './stack-state.ts';
 import { automationCommand, EngineFailure, isNoStack, runEngine } from './worker-engine.ts';
-import type { FromWorker, StackPlace, Task, ToWorker } from './worker-protocol.ts';
+import type { FromWorker, StackPlace, ToWorker, WorkerTask } from './worker-protocol.ts';
 
 // State of file:// backends and other files: readable by the owner only.
 process.umask(0o077);
@@ -34,7 +34,7 @@ process.on('disconnect', () => {
   else process.exit(0);
 });
 
-async function attempt(id: number, place: StackPlace, task: Task): Promise<void> {
+async function attempt(id: number, place: StackPlace, task: WorkerTask): Promise<void> {
   const stopping = new AbortController();
   underWay = { id, stopping };
   const rss = () => process.memoryUsage.rss();
@@ -51,7 +51,7 @@ async function attempt(id: number, place: StackPlace, task: Task): Promise<void>
   }
 }
 
-async function perform(id: number, place: StackPlace, task: Task, signal: AbortSignal): Promise<unknown> {
+async function perform(id: number, place: StackPlace, task: WorkerTask, signal: AbortSignal): Promise<unknown> {
   const stack = ['--stack', place.stackName];
   switch (task.do) {
     case 'export':
@@ -93,7 +93,7 @@ async function perform(id: number, place: StackPlace, task: Task, signal: AbortS
 async function runProgram(
   id: number,
   place: StackPlace,
-  task: Task & { do: 'run' },
+  task: WorkerTask & { do: 'run' },
   signal: AbortSignal,
 ): Promise<void> {
   const { programs } = (await import(pathToFileURL(task.programs).href)) as { programs: Programs };

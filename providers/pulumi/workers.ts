@@ -1,10 +1,10 @@
 import type { RunTaskOptions } from './worker-process.ts';
-import type { StackPlace, Task } from './worker-protocol.ts';
+import type { StackPlace, WorkerTask } from './worker-protocol.ts';
 
 /** Runs tasks on stacks, one after the other. */
-export interface Worker {
+export interface StackWorker {
   /** Resolves with the task's value. Rejects with a TaskFailure. */
-  run(place: StackPlace, task: Task, options: RunTaskOptions): Promise<unknown>;
+  run(place: StackPlace, task: WorkerTask, options: RunTaskOptions): Promise<unknown>;
 }
 
 /** Source of a runner's workers. The runner bounds their number. */
@@ -12,9 +12,9 @@ export interface Workers {
   /** PIDs of the workers. */
   readonly pids: number[];
   /** A worker for exclusive use; `affinity`: kind of the task. */
-  acquire(affinity: string): Promise<Worker>;
+  acquire(affinity: string): Promise<StackWorker>;
   /** Returns a worker. `isSuspect`: part of it died or was killed, so it must not be reused. */
-  release(worker: Worker, affinity: string, isSuspect: boolean): void;
+  release(worker: StackWorker, affinity: string, isSuspect: boolean): void;
   /** Ends idle workers, and others once released; kills the rest after `graceMs`. */
   close(graceMs: number): Promise<void>;
 }

@@ -1,18 +1,18 @@
 import { providerOf } from '../../operator/api/cloudprofile.ts';
 import type { ProviderContext } from '../contract.ts';
-import { type Account, type Bucket, NO_USAGE, type Usage } from './cloud-model.ts';
+import { type Account, type Bucket, NO_USAGE, type QuotaUsage } from './cloud-model.ts';
 
 type Customer = Pick<ProviderContext, 'profile' | 'region' | 'technicalID'>;
 
 interface Cloud {
   bucket?: Bucket;
   /** By technicalID, then by pool. */
-  clusters: Map<string, { region: string; pools: Map<string, Usage> }>;
+  clusters: Map<string, { region: string; pools: Map<string, QuotaUsage> }>;
   /** By region: running sum, so that the thousandth cluster costs no more than the first. */
-  usage: Map<string, Usage>;
+  usage: Map<string, QuotaUsage>;
 }
 
-const plus = (a: Usage, b: Usage, sign: 1 | -1): Usage => ({
+const plus = (a: QuotaUsage, b: QuotaUsage, sign: 1 | -1): QuotaUsage => ({
   nodes: a.nodes + sign * b.nodes,
   millicores: a.millicores + sign * b.millicores,
   gpus: a.gpus + sign * b.gpus,
@@ -38,9 +38,9 @@ export class Accounts {
   }
 
   /** Records the usage of a pool. */
-  has({ profile, region, technicalID }: Customer, pool: string, usage: Usage): void {
+  has({ profile, region, technicalID }: Customer, pool: string, usage: QuotaUsage): void {
     const cloud = this.#cloud(profile);
-    const cluster = cloud.clusters.get(technicalID) ?? { region, pools: new Map<string, Usage>() };
+    const cluster = cloud.clusters.get(technicalID) ?? { region, pools: new Map<string, QuotaUsage>() };
     cloud.clusters.set(technicalID, cluster);
     const before = cloud.usage.get(cluster.region) ?? NO_USAGE;
     cloud.usage.set(cluster.region, plus(plus(before, usage, 1), cluster.pools.get(pool) ?? NO_USAGE, -1));

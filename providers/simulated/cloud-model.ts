@@ -1,10 +1,10 @@
 import type { ErrorCode } from '../../operator/api/errors.ts';
 import type { Capacity } from '../machine-types.ts';
 import { draw } from './random.ts';
-import type { Simulation, Spread } from './settings.ts';
+import type { SimulationSettings, Spread } from './settings.ts';
 
 /** Usage that counts against quotas. */
-export interface Usage {
+export interface QuotaUsage {
   nodes: number;
   millicores: number;
   gpus: number;
@@ -20,7 +20,7 @@ export interface Bucket {
 /** State of an account when a machine is requested. */
 export interface Account {
   /** In the requested region. */
-  usage: Usage;
+  usage: QuotaUsage;
   /** Absent: no request yet. */
   bucket?: Bucket;
 }
@@ -49,26 +49,31 @@ export interface GivenMachine {
 }
 
 /** Why the cloud grants no machine. */
-export interface Refusal {
+export interface MachineRefusal {
   code: ErrorCode;
   message: string;
   /** Whether a request for the pool's next machine would fail alike at this moment. */
   general: boolean;
 }
 
-type Answer = { bucket: Bucket } & ({ machine: GivenMachine } | { refusal: Refusal });
+type Answer = { bucket: Bucket } & ({ machine: GivenMachine } | { refusal: MachineRefusal });
 
-export const NO_USAGE: Usage = { nodes: 0, millicores: 0, gpus: 0 };
+export const NO_USAGE: QuotaUsage = { nodes: 0, millicores: 0, gpus: 0 };
 
 /** Usage after adding machines (negative: removing). */
-export const added = (usage: Usage, { millicores, gpus }: Capacity, machines = 1): Usage => ({
+export const added = (usage: QuotaUsage, { millicores, gpus }: Capacity, machines = 1): QuotaUsage => ({
   nodes: usage.nodes + machines,
   millicores: usage.millicores + machines * millicores,
   gpus: usage.gpus + machines * gpus,
 });
 
 /** Requests one machine from the simulated cloud at `now` (milliseconds). Pure and deterministic. */
-export function requestMachine(simulation: Simulation, request: MachineRequest, account: Account, now: number): Answer {
+export function requestMachine(
+  simulation: SimulationSettings,
+  request: MachineRequest,
+  account: Account,
+  now: number,
+): Answer {
   const { waitMs, bucket } = throttle(simulation.throttling, account.bucket, now);
   const { giveUpAfter } = simulation.throttling ?? {};
   if (giveUpAfter !== undefined && waitMs > giveUpAfter) {
@@ -104,7 +109,7 @@ export function requestMachine(simulation: Simulation, request: MachineRequest, 
 }
 
 /** Time until a cluster's control plane serves, milliseconds. Pure. */
-export const controlPlaneCreation = (simulation: Simulation, cluster: string, sequence: number): number =>
+export const controlPlaneCreation = (simulation: SimulationSettings, cluster: string, sequence: number): number =>
   sample(simulation.controlPlane.creation, simulation.seed, 'control-plane', cluster, sequence);
 
 const refused = (bucket: Bucket, code: ErrorCode, message: string, general: boolean): Answer => ({
@@ -114,7 +119,7 @@ const refused = (bucket: Bucket, code: ErrorCode, message: string, general: bool
 
 /** Whether a machine type is sold out in a zone at a moment. Pure. */
 export function isDepleted(
-  { seed, capacity }: Simulation,
+  { seed, capacity }: SimulationSettings,
   where: { region: string; zone: string | undefined; machineType: string; spot: boolean },
   now: number,
 ): boolean {
@@ -130,7 +135,7 @@ export function isDepleted(
 }
 
 /** Waiting time of one request in the token bucket. */
-function throttle(limit: Simulation['throttling'], before: Bucket | undefined, now: number) {
+function throttle(limit: SimulationSettings['throttling'], before: Bucket | undefined, now: number) {
   if (!limit) return { waitMs: 0, bucket: { tokens: 0, at: now } };
   const perMs = limit.requestsPerSecond / 1000;
   const refilled = before ? Math.min(limit.burst, before.tokens + (now - before.at) * perMs) : limit.burst;
@@ -138,7 +143,11 @@ function throttle(limit: Simulation['throttling'], before: Bucket | undefined, n
   return { waitMs: tokens >= 0 ? 0 : Math.ceil(-tokens / perMs), bucket: { tokens, at: now } };
 }
 
-function quotaProblem(quota: Simulation['quota'], usage: Usage, { capacity, region }: MachineRequest): string {
+function quotaProblem(
+  quota: SimulationSettings['quota'],
+  usage: QuotaUsage,
+  { capacity, region }: MachineRequest,
+): string {
   const rows = [
     ['nodes', usage.nodes, 1, quota.nodes],
     ['CPUs', usage.millicores / 1000, capacity.millicores / 1000, quota.cpu],

@@ -1,7 +1,7 @@
 import type { CloudProfile } from '../../operator/api/cloudprofile.ts';
 import type { Pool } from '../contract.ts';
 import { capacityOf } from '../machine-types.ts';
-import { type Account, added, type GivenMachine, type Refusal, requestMachine } from './cloud-model.ts';
+import { type Account, added, type GivenMachine, type MachineRefusal, requestMachine } from './cloud-model.ts';
 import { simulationOf } from './settings.ts';
 
 /** Inputs of a pool's growth. */
@@ -25,7 +25,7 @@ interface Grown {
   /** In the order of requests. */
   machines: (GivenMachine & { index: number })[];
   /** First reason why machines are still missing. */
-  refusal?: Refusal;
+  refusal?: MachineRefusal;
   /** Number of machines still missing. */
   short: number;
   sequence: number;

@@ -14,7 +14,7 @@ import { added, NO_USAGE } from './cloud-model.ts';
 import { simulatedZones } from './dns.ts';
 import { growPool } from './growth.ts';
 import { KWOK_ANNOTATION, kwokObjects } from './kwok.ts';
-import { followMarks, isLost, machineOf, simulatedNode } from './node.ts';
+import { followMarks, isNodeLost, machineOfNode, simulatedNode } from './node.ts';
 import { simulationProblem } from './settings.ts';
 import { clustersWithoutControlPlane } from './without-control-plane.ts';
 
@@ -51,7 +51,7 @@ export function simulatedProvider(now: () => number): Provider {
       if (!ctx.shoot) return;
       const time = now();
       const nodes = await nodesOf(ctx.shoot, pool.name);
-      const lost = nodes.filter((node) => isLost(node, time));
+      const lost = nodes.filter((node) => isNodeLost(node, time));
       for (const node of lost) await removeNode(ctx, node.metadata.name);
       const alive = nodes.filter((node) => !node.metadata.deletionTimestamp && !lost.includes(node));
       const refusal = await makeMissing(ctx, pool, nodes, alive.length, accounts, time);
@@ -63,7 +63,7 @@ export function simulatedProvider(now: () => number): Provider {
     async listMachines(ctx) {
       if (!ctx.shoot) return [];
       const nodes = ctx.seen ? ofPools(ctx.seen.nodes) : await nodesOf(ctx.shoot);
-      return nodes.map((node) => machineOf(node, now()));
+      return nodes.map((node) => machineOfNode(node, now()));
     },
 
     async removeMachines(ctx, _pool, names) {

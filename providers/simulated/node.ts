@@ -26,7 +26,7 @@ function timeOf(node: Node, annotation: string): number {
 }
 
 /** Whether the cloud has interrupted the node's machine by that moment (milliseconds). */
-export const isLost = (node: Node, time: number): boolean => timeOf(node, LOST_AT_ANNOTATION) <= time;
+export const isNodeLost = (node: Node, time: number): boolean => timeOf(node, LOST_AT_ANNOTATION) <= time;
 
 /** Node of a machine granted at `time`; deterministic. */
 export function simulatedNode(
@@ -123,7 +123,7 @@ async function becomeType(ctx: ProviderContext, pool: Pool, node: Node): Promise
 }
 
 /** The machine of a node at a moment, milliseconds. */
-export function machineOf(node: Node, time: number): Machine {
+export function machineOfNode(node: Node, time: number): Machine {
   const { name, labels, creationTimestamp, deletionTimestamp } = node.metadata;
   const readyAt = timeOf(node, READY_AT_ANNOTATION);
   const pending = Number.isFinite(readyAt) && readyAt > time;

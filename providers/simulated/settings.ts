@@ -88,7 +88,7 @@ const simulationSchema = z.strictObject({
  * Behaviour of a simulated cloud: `spec.providerConfig.simulation` of a profile with defaults. Durations in
  * milliseconds.
  */
-export type Simulation = z.output<typeof simulationSchema>;
+export type SimulationSettings = z.output<typeof simulationSchema>;
 
 const PATH = 'spec.providerConfig.simulation';
 
@@ -100,9 +100,9 @@ function described(issue: z.core.$ZodIssue): string {
 }
 
 /** Cache by profile: deciders ask repeatedly. */
-const known = new WeakMap<CloudProfile, { simulation: Simulation } | { problem: string }>();
+const known = new WeakMap<CloudProfile, { simulation: SimulationSettings } | { problem: string }>();
 
-function read(profile: CloudProfile): { simulation: Simulation } | { problem: string } {
+function read(profile: CloudProfile): { simulation: SimulationSettings } | { problem: string } {
   const before = known.get(profile);
   if (before) return before;
   const result = simulationSchema.safeParse(profile.spec.providerConfig?.simulation ?? {});
@@ -123,7 +123,7 @@ export function simulationProblem(profile: CloudProfile): string | undefined {
  * Simulation settings of the profile; by default a cloud that grants everything at once. Throws a configuration
  * problem.
  */
-export function simulationOf(profile: CloudProfile): Simulation {
+export function simulationOf(profile: CloudProfile): SimulationSettings {
   const found = read(profile);
   if ('simulation' in found) return found.simulation;
   throw configurationProblem(

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { CloudProfile } from '../../operator/api/cloudprofile.ts';
 import { silent } from '../../operator/kube/log.ts';
-import { aws } from '../../providers/aws/index.ts';
-import { azure } from '../../providers/azure/index.ts';
-import type { CloudContext, ManagedCluster, ManagedClusters } from '../../providers/cloud.ts';
-import { gcp } from '../../providers/gcp/index.ts';
+import { awsClusters } from '../../providers/aws/index.ts';
+import { azureClusters } from '../../providers/azure/index.ts';
+import type { CloudContext, ManagedClusters, WantedCluster } from '../../providers/cloud.ts';
+import { gcpClusters } from '../../providers/gcp/index.ts';
 import { PulumiRunner } from '../../providers/pulumi/runner.ts';
 import { type CloudName, type FakeCloud, fakeCloud } from '../kit/cloud/index.ts';
 
@@ -24,7 +24,7 @@ const PLACES: Readonly<Record<CloudName, Place>> = {
 };
 
 /** A managed cluster of one pool in two zones. */
-export function wantedCluster(cloud: CloudName, nodes: number): ManagedCluster {
+export function wantedCluster(cloud: CloudName, nodes: number): WantedCluster {
   const { region, zones, machineType } = PLACES[cloud];
   const pool = {
     name: 'workers',
@@ -61,9 +61,9 @@ export class CloudRig {
     this.#cloud = cloud;
     this.runner = runner;
     this.#providers = {
-      aws: aws(runner, web.aws),
-      gcp: gcp(runner, web.gcp),
-      'azure-native': azure(runner, web.azure),
+      aws: awsClusters(runner, web.aws),
+      gcp: gcpClusters(runner, web.gcp),
+      'azure-native': azureClusters(runner, web.azure),
     };
   }
 

@@ -1,4 +1,4 @@
-import type { CloudContext, ManagedCluster, ManagedClusters } from '../../providers/cloud.ts';
+import type { CloudContext, ManagedClusters, WantedCluster } from '../../providers/cloud.ts';
 import { CLOUDS, type CloudName } from '../kit/cloud/model.ts';
 import { measureBuying } from './buying.ts';
 import { CloudRig, wantedCluster } from './cloud-rig.ts';
@@ -11,11 +11,7 @@ import { Parts } from './parts.ts';
 import type { PartsTable } from './report.ts';
 import { WORKER_PARTS, type WorkerUse, WorkerWatch } from './worker-watch.ts';
 
-type Call = (
-  clouds: ManagedClusters,
-  ctx: CloudContext,
-  cluster: (nodes: number) => ManagedCluster,
-) => Promise<unknown>;
+type Call = (clouds: ManagedClusters, ctx: CloudContext, cluster: (nodes: number) => WantedCluster) => Promise<unknown>;
 
 /** A cluster's life, in the operator's calls. */
 const LIFE: Readonly<Record<string, Call>> = {

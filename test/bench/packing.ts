@@ -1,5 +1,5 @@
 import { clusterState } from '../../operator/burst/fit/cluster.ts';
-import type { Offer, PendingPod } from '../../operator/burst/fit/model.ts';
+import type { PendingPod, PricedTemplate } from '../../operator/burst/fit/model.ts';
 import { allocatableOf } from '../../operator/burst/fit/node.ts';
 import { pack } from '../../operator/burst/fit/pack.ts';
 import { fitPod } from '../../operator/burst/fit/pod.ts';
@@ -52,7 +52,7 @@ const nodes = (): Node[] =>
     status: { allocatable: { cpu: '4', memory: '16Gi', pods: '110' } },
   }));
 
-const offers = (): Offer[] =>
+const offers = (): PricedTemplate[] =>
   ['a', 'b', 'c'].flatMap((zone) =>
     [2, 4, 8, 16, 32].map((cores) => ({
       template: {

@@ -4,7 +4,7 @@ import { isTrue } from '../../operator/api/conditions.ts';
 import { ANNOTATIONS, LABELS } from '../../operator/api/group.ts';
 import type { Membership } from '../../operator/api/membership.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
-import { FIT, POLICY, WORK, workOf } from '../../operator/cli/demo/burst-objects.ts';
+import { demoWorkOf, FIT, POLICY, WORK } from '../../operator/cli/demo/burst-objects.ts';
 import { startScheduler } from '../../operator/cli/demo/scheduler-process.ts';
 import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
 import { memberName } from '../../operator/hubs/member-name.ts';
@@ -134,7 +134,7 @@ e2e('a peak that the private cluster has no room for', () => {
 class Waiting extends BurstInGarden {
   static async make(): Promise<Waiting> {
     const testbed = new Waiting(NAMESPACE, await makeFleet(NAMESPACE), PATIENCE_MS);
-    const work = workOf(WORK, 0);
+    const work = demoWorkOf(WORK, 0);
     await gardenClient().create({ ...work, spec: { ...work.spec, paused: true } });
     const pools = [{ name: 'a', minimum: 1, maximum: 1 }];
     const template = { spec: { cloudProvider: 'local', controlPlaneNodes: 1, pools } };

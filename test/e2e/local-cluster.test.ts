@@ -15,7 +15,7 @@ import {
   type CertificateSigningRequest,
   CONFIGMAPS,
   CSRS,
-  decoded,
+  decodeSecret,
   type KubeObject,
   NODES,
   type Node,
@@ -172,7 +172,7 @@ e2e('a local cluster with two nodes', () => {
     // As that plugin of the cluster inventory is told it.
     const where = provider.cluster.extensions[0].extension as { name: string; namespace: string; key: string };
     const secret = await gardenClient().get<Secret>(SECRETS, where.name, where.namespace);
-    const file = await temporaryFile('inventory.yaml', decoded(secret.data)[where.key]!);
+    const file = await temporaryFile('inventory.yaml', decodeSecret(secret.data)[where.key]!);
     expect(
       ok(await kubectl(['get', 'nodes', '-o', 'name'], { kubeconfig: file }))
         .trim()
@@ -371,7 +371,7 @@ e2e('a local cluster with two nodes', () => {
 
   it('has its API servers and kubelets known by certificates that end, and whose rights can be taken back', async () => {
     const { data } = await gardenClient().get<Secret>(SECRETS, 'pki', seedNamespace(cluster));
-    expect(expectShortLived(Object.values(decoded(data)).join(''))).toBeGreaterThan(5);
+    expect(expectShortLived(Object.values(decodeSecret(data)).join(''))).toBeGreaterThan(5);
   });
 
   it('keeps what a pod wrote into a claim without a class for the next pod, and removes it with the claim', async () => {

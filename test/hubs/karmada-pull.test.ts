@@ -4,7 +4,7 @@ import {
   DEPLOYMENTS,
   LEASES,
   NAMESPACES,
-  ROLES,
+  RBAC_ROLES,
   SECRETS,
   SERVICEACCOUNTS,
 } from '../../operator/kube/resources.ts';
@@ -29,7 +29,7 @@ placesWork({
     expect(await member.client.getOrUndefined(DEPLOYMENTS, 'coppice-hub-test-agent', 'kube-system')).toBeDefined();
   },
   async hasLeft(hub) {
-    for (const kind of [SERVICEACCOUNTS, CLUSTERROLES, ROLES]) {
+    for (const kind of [SERVICEACCOUNTS, CLUSTERROLES, RBAC_ROLES]) {
       const names = (await hub.client.list(kind)).items.map(({ metadata }) => metadata.name);
       expect(names.filter((name) => name.includes('shop--small'))).toEqual([]);
     }

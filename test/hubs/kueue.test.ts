@@ -13,7 +13,7 @@ import {
 import {
   CLUSTERROLEBINDINGS,
   CLUSTERROLES,
-  decoded,
+  decodeSecret,
   JOBS,
   type KubeObject,
   SECRETS,
@@ -155,7 +155,7 @@ describe.skipIf(!programs)('the real Kueue', () => {
 
   it('connects anew when its credentials are renewed, and goes on sending jobs', async () => {
     const access = async () =>
-      decoded((await client().get<Secret>(SECRETS, KUBECONFIG, 'kueue-system')).data).kubeconfig;
+      decodeSecret((await client().get<Secret>(SECRETS, KUBECONFIG, 'kueue-system')).data).kubeconfig;
     const [before, log] = [await access(), await kueue.log('hub')];
     const from = Date.now();
     testbed.now = () => new Date(Date.now() + 20 * 3600_000);

@@ -14,9 +14,9 @@ import {
   DEPLOYMENTS,
   type KubeObject,
   NAMESPACES,
+  RBAC_ROLES,
   type Resource,
   ROLEBINDINGS,
-  ROLES,
   SECRETS,
   SERVICEACCOUNTS,
   WORKERCLUSTERS,
@@ -84,7 +84,7 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
   const deployed = ({ client }: TestApiserver, name: string) => client.getOrUndefined(CONFIGMAPS, name, 'default');
   /** What on this API server names the cluster or its agents, except what the operator keeps of it in the garden. */
   const leftovers = async ({ client }: TestApiserver, name: string, more: readonly Resource[] = []) => {
-    const rights = [CLUSTERROLES, CLUSTERROLEBINDINGS, ROLES, ROLEBINDINGS, SERVICEACCOUNTS, SECRETS];
+    const rights = [CLUSTERROLES, CLUSTERROLEBINDINGS, RBAC_ROLES, ROLEBINDINGS, SERVICEACCOUNTS, SECRETS];
     const lists = await Promise.all([NAMESPACES, ...rights, ...more].map((one) => client.list(one)));
     return lists
       .flatMap(({ items }) => items.map((one) => `${one.kind} ${one.metadata.namespace ?? ''}/${one.metadata.name}`))

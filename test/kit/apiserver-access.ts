@@ -2,7 +2,7 @@ import { OPERATOR_USER } from '../../operator/api/roles.ts';
 import { KubeClient } from '../../operator/kube/client.ts';
 import type { KubeClientOptions } from '../../operator/kube/requests/api-requests.ts';
 import { issue, type KeyPair } from '../../operator/pki/certificates.ts';
-import { kubeconfig } from '../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../operator/pki/kubeconfig.ts';
 
 /** All that it takes to use an API server of the tests, in any process. */
 export interface ApiserverKeys {
@@ -48,7 +48,7 @@ export function accessTo(
   return {
     url,
     ca: ca.cert,
-    kubeconfig: kubeconfig({ server: url, ca: ca.cert, ...admin, name: 'test', user: 'admin' }),
+    kubeconfig: writeKubeconfigText({ server: url, ca: ca.cert, ...admin, name: 'test', user: 'admin' }),
     client: connect(onRequest ? { onRequest } : {}),
     readerToken,
     connect,

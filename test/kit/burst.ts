@@ -1,4 +1,4 @@
-import type { Demand } from '../../operator/burst/demand.ts';
+import type { ReplicaDemand } from '../../operator/burst/demand.ts';
 import { allocatableOf, fitNode } from '../../operator/burst/fit/node.ts';
 import { fitPod } from '../../operator/burst/fit/pod.ts';
 import { type ClusterFacts, ClusterState } from '../../operator/burst/fit/state.ts';
@@ -151,7 +151,7 @@ export const poolView = (name: string, more: Partial<PoolView> & { cpu?: string;
   };
 };
 
-export const demand = (count: number, cpu: string, more: Partial<Demand> = {}): Demand => {
+export const demand = (count: number, cpu: string, more: Partial<ReplicaDemand> = {}): ReplicaDemand => {
   const made = Array.from({ length: count }, () => pod(cpu));
   return {
     who: 'ReplicaSet shop/web',

@@ -10,7 +10,7 @@ import type { Decided } from '../../operator/capacity/desired-sizes.ts';
 import type { ConnectionListener, KubeconfigConnection } from '../../operator/clusters/kubeconfig-cluster.ts';
 import { ManagedController } from '../../operator/controllers/managed/controller.ts';
 import type { ManagedDependencies, StoredKubeconfig } from '../../operator/controllers/managed/dependencies.ts';
-import { bounded, clusterOfReceipt, type ManagedReceipt } from '../../operator/controllers/managed/receipt.ts';
+import { boundReceipt, clusterOfReceipt, type ManagedReceipt } from '../../operator/controllers/managed/receipt.ts';
 import { leavingIn } from '../../operator/controllers/managed/removal.ts';
 import { noteShortages } from '../../operator/controllers/shortages.ts';
 import {
@@ -22,7 +22,7 @@ import { parseUntrustedKubeconfig } from '../../operator/kube/kubeconfig.ts';
 import { silent } from '../../operator/kube/log.ts';
 import { keyOf, type Node, type Pod, type Resource, type Secret } from '../../operator/kube/resources.ts';
 import { WorkQueue } from '../../operator/kube/workqueue.ts';
-import { kubeconfig } from '../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../operator/pki/kubeconfig.ts';
 import { FakeClock } from '../unit/kube/fake-clock.ts';
 import { managedOnly } from './managed-only.ts';
 import type { MemoryCloud } from './memory-cloud.ts';
@@ -313,7 +313,7 @@ export class ManagedOperator {
       receipts: {
         get: (key) => garden.receipt(key),
         save: (receipt) =>
-          alive(() => void garden.receipts.set(clusterOfReceipt(receipt), JSON.stringify(bounded(receipt)))),
+          alive(() => void garden.receipts.set(clusterOfReceipt(receipt), JSON.stringify(boundReceipt(receipt)))),
         remove: (key) => alive(() => void garden.receipts.delete(key)),
       },
       kubeconfigs: {
@@ -366,7 +366,7 @@ function line(garden: ManagedGarden, text: string, news: ConnectionListener): Ku
       garden.tokens.add(token);
       const { server, ca } = current;
       return {
-        kubeconfig: kubeconfig({ server, ca: ca ?? '', token, name: 'cluster', user: 'coppice-admin' }),
+        kubeconfig: writeKubeconfigText({ server, ca: ca ?? '', token, name: 'cluster', user: 'coppice-admin' }),
         expiresAt: new Date(+garden.now() + 24 * 3600_000).toISOString(),
       };
     },

@@ -1,15 +1,15 @@
 import { CoppiceError, configurationProblem } from '../../operator/api/errors.ts';
-import { kubeconfig } from '../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../operator/pki/kubeconfig.ts';
 import type {
   Change,
   CloudContext,
   CloudNode,
   CloudPool,
-  ManagedCluster,
   ManagedClusterOutputs,
   ManagedClusters,
   Owner,
   TaggedResource,
+  WantedCluster,
 } from '../../providers/cloud.ts';
 
 export interface Made {
@@ -57,7 +57,7 @@ export class MemoryCloud {
   /** Why it ends no named nodes. */
   refusal: CoppiceError | undefined;
   /** What it was last told to take away. */
-  lastDestroyed: ManagedCluster | undefined;
+  lastDestroyed: WantedCluster | undefined;
   /** Where kubeconfigs lead to, and how long their tokens live. */
   endpoint = 'https://cloud.invalid:443';
   tokenMs = 15 * 60_000;
@@ -140,7 +140,7 @@ export class MemoryCloud {
         await this.#step('kubeconfig', operator, ctx);
         this.tokensFor.push(outputs.endpoint);
         return {
-          kubeconfig: kubeconfig({
+          kubeconfig: writeKubeconfigText({
             server: outputs.endpoint,
             ca: outputs.certificateAuthority,
             token: this.token,
@@ -185,7 +185,7 @@ export class MemoryCloud {
     return machines.map((serial) => ({ name: `${name}-${serial}`, providerID: `memory:///${made.id}/${serial}` }));
   }
 
-  #parts(cluster: ManagedCluster): [type: string, spec: string][] {
+  #parts(cluster: WantedCluster): [type: string, spec: string][] {
     const { pools, ...rest } = cluster;
     return [
       ['network', JSON.stringify(cluster.cidrs)],
@@ -194,7 +194,7 @@ export class MemoryCloud {
     ];
   }
 
-  #differences(ctx: CloudContext, cluster: ManagedCluster, from: 'asked' | 'made'): Change[] {
+  #differences(ctx: CloudContext, cluster: WantedCluster, from: 'asked' | 'made'): Change[] {
     const wanted = new Map(this.#parts(cluster));
     const prefix = this.#prefix(ctx);
     const changes: Change[] = [...wanted].flatMap(([type, spec]) => {
@@ -212,7 +212,7 @@ export class MemoryCloud {
     return changes;
   }
 
-  async #apply(operator: string, ctx: CloudContext, cluster: ManagedCluster): Promise<ManagedClusterOutputs> {
+  async #apply(operator: string, ctx: CloudContext, cluster: WantedCluster): Promise<ManagedClusterOutputs> {
     const parts = this.#parts(cluster);
     const prefix = this.#prefix(ctx);
     for (const [done, [type, spec]] of parts.entries()) {

@@ -6,7 +6,7 @@ import { Autoscaler, type AutoscalingDependencies } from '../../operator/control
 import type { NodesWorld } from '../../operator/controllers/autoscaling/world.ts';
 import type { Decision } from '../../operator/controllers/decided-sizes.ts';
 import type { Node, Pod } from '../../operator/kube/resources.ts';
-import type { ClusterState, Simulation } from '../../operator/rehearsal/state.ts';
+import type { RehearsedCluster, Simulation } from '../../operator/rehearsal/state.ts';
 import type { WorkGroup } from '../../operator/rehearsal/work-model.ts';
 import { MINUTE, withCordon } from './burst.ts';
 
@@ -33,7 +33,7 @@ const sizeOf = (pool: string, { count, at, leaving, memory }: DecidedSize) =>
 
 interface Shown {
   simulation: Simulation;
-  state: ClusterState;
+  state: RehearsedCluster;
   nodes: readonly Node[];
   pods: readonly Pod[];
   done: Done;
@@ -55,7 +55,7 @@ export class RehearsedNodes {
   /** For RehearsalOptions. @param changed puts a fault into what the rehearsal sees */
   readonly nodesOf =
     (changed: (world: NodesWorld) => NodesWorld = (world) => world) =>
-    async (simulated: NodesWorld, simulation: Simulation, state: ClusterState): Promise<NodesWorld> => {
+    async (simulated: NodesWorld, simulation: Simulation, state: RehearsedCluster): Promise<NodesWorld> => {
       const look = { at: simulated.now().toISOString(), rehearsal: nothing(), garden: nothing() };
       this.looks.push(look);
       this.#shown = { simulation, state, ...shown(simulation, state), done: look.garden };
@@ -188,7 +188,7 @@ const daemonOn = (nodeName: string): Pod => ({
 });
 
 /** As API servers show nodes and pods of a cluster. */
-function shown({ work, epoch }: Simulation, { key, nodes, profile }: ClusterState): Pick<Shown, 'nodes' | 'pods'> {
+function shown({ work, epoch }: Simulation, { key, nodes, profile }: RehearsedCluster): Pick<Shown, 'nodes' | 'pods'> {
   const running = [...nodes.keys()].flatMap((name) => [
     daemonOn(name),
     ...work!.podsOn(key, name).map((pod, index) => podOf(pod, `${name}-${index}`, { nodeName: name })),

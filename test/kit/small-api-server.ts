@@ -3,7 +3,7 @@ import { createSecureServer, type Http2Server, type ServerHttp2Session, type Ser
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { createCA, issue } from '../../operator/pki/certificates.ts';
-import { kubeconfig } from '../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../operator/pki/kubeconfig.ts';
 
 interface Stored {
   kind?: string;
@@ -67,7 +67,7 @@ export class SmallApiServer {
   }
 
   get kubeconfig(): string {
-    return kubeconfig({ server: this.url, ca: this.ca, token: 't', name: 'c', user: 'u' });
+    return writeKubeconfigText({ server: this.url, ca: this.ca, token: 't', name: 'c', user: 'u' });
   }
 
   put(path: string, object: Stored): Stored {

@@ -1,6 +1,6 @@
 import type { Supply, WaitingWork } from './model.ts';
 import type { WorkState, WorkVerdict } from './plan-model.ts';
-import { likenessOf, Room } from './room.ts';
+import { Room, workLikeness } from './room.ts';
 import { lookedAt } from './sources.ts';
 
 /** Answer to a hub about work that it holds until there is room. */
@@ -64,7 +64,7 @@ function fittingNow(work: readonly WaitingWork[], supply: readonly Supply[], now
     supply.map((one) => ({ ...one, planned: [] })),
     work,
   );
-  const likeness = likenessOf();
+  const likeness = workLikeness();
   const { sources } = lookedAt(work, () => true, now);
   const alike = Map.groupBy(sources, (one) => (one.length === 1 ? likeness(one[0]!) : one[0]!.source));
   const found = new Map<string, string>();

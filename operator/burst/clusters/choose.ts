@@ -4,8 +4,8 @@ import type { CandidateView, ClusterOffer, ClusterPrice, ClustersView, Limits } 
 import { nodesLeft, shortOfNodes } from './node-limit.ts';
 import { countedNodes } from './offer.ts';
 import type { Alternative, ClusterOrder, Grant } from './plan-model.ts';
-import { type Replicas, type Taken, takenBy, totalOf } from './room.ts';
-import { nodesOf } from './words.ts';
+import { type Replicas, type TakenRoom, takenBy, totalOf } from './room.ts';
+import { nodesText } from './words.ts';
 
 /** Most clusters that one decision buys. */
 const MOST_AT_ONCE = 10;
@@ -110,9 +110,9 @@ export const costOf = (chosen: readonly Chosen[], limits: Limits): Micros =>
 
 /** Caches takenBy: both strategies ask the same questions until they differ. */
 function remembered(): typeof takenBy {
-  const known = new Map<readonly Replicas[], Map<ClusterOffer, Taken>>();
+  const known = new Map<readonly Replicas[], Map<ClusterOffer, TakenRoom>>();
   return (offer, wanted, mostNodes) => {
-    const ofWanted = known.get(wanted) ?? new Map<ClusterOffer, Taken>();
+    const ofWanted = known.get(wanted) ?? new Map<ClusterOffer, TakenRoom>();
     known.set(wanted, ofWanted);
     const taken = ofWanted.get(offer) ?? takenBy(offer, wanted, mostNodes);
     ofWanted.set(offer, taken);
@@ -209,11 +209,11 @@ export function whyNone(view: ClustersView, replicas: readonly Replicas[], now: 
 
 interface Judged {
   readonly candidate: CandidateView;
-  readonly taken?: Taken;
+  readonly taken?: TakenRoom;
   readonly price?: ClusterPrice;
   readonly whyNot?: string;
 }
-type Possible = Judged & { readonly taken: Taken; readonly price: ClusterPrice };
+type Possible = Judged & { readonly taken: TakenRoom; readonly price: ClusterPrice };
 
 const isPossible = (one: Judged): one is Possible => one.whyNot === undefined;
 
@@ -229,7 +229,7 @@ function judged(
   const least = countedNodes(offer, new Map());
   if (least > left.nodes) {
     const autoscales = offer.pools.some(({ minimum, autoscaledTo = 0 }) => autoscaledTo > minimum);
-    const many = `${nodesOf(least)} ${autoscales ? 'with those that its autoscaler may add' : 'at least'}`;
+    const many = `${nodesText(least)} ${autoscales ? 'with those that its autoscaler may add' : 'at least'}`;
     return { candidate, whyNot: `it counts for ${many}, and ${shortOfNodes(limits, left.nodes)}` };
   }
   const taken = take(offer, replicas, left.nodes);

@@ -4,7 +4,7 @@ import { countsFor, isOn } from './peaks.ts';
 import type { EmptyOrder, Kept } from './plan-model.ts';
 import { Room, totalOf } from './room.ts';
 import { byPriority, takenBySupply } from './sources.ts';
-import { askedBy, listed, replicasOf } from './words.ts';
+import { askedBy, listText, replicasText } from './words.ts';
 
 /** Time for a hub to move work away, in addition to the time to leave: emptying begins this much earlier. */
 const MOVE_MS = 5 * 60_000;
@@ -33,7 +33,7 @@ interface Consolidated {
 }
 
 /** Clusters with little work for long enough that their content should be read. Pure. */
-export function underused(
+export function underusedClusters(
   { clusters, limits, lastIn, lastOut }: Pick<ClustersView, 'clusters' | 'limits' | 'lastIn' | 'lastOut'>,
   now: number,
 ): { due: OwnCluster[]; times: number[] } {
@@ -60,7 +60,7 @@ const dearestFirst = (a: OwnCluster, b: OwnCluster): number =>
  * time, so that no room is promised twice; none while clusters come or go, or work waits. Pure.
  */
 export function chooseEmptying(view: ClustersView, decided: Decided): Consolidated {
-  const { due, times } = underused(view, decided.now);
+  const { due, times } = underusedClusters(view, decided.now);
   const unsettled = due.length > 0 ? whyUnsettled(view, decided) : undefined;
   const stays = new Map<string, string>();
   const found: { one: OwnCluster; work: readonly WaitingWork[]; on: ReadonlySet<string> }[] = [];
@@ -79,7 +79,7 @@ export function chooseEmptying(view: ClustersView, decided: Decided): Consolidat
   if (!best) return { emptyings: [], stays, times };
   for (const { one } of others) stays.set(one.name, `${best.one.name} is emptied first`);
   const sources = [...new Set(best.work.map(({ source }) => source))];
-  const why = `it has little work: ${replicasOf(best.work)} of ${listed(sources)}, for which there is room on ${listed([...best.on].sort())}`;
+  const why = `it has little work: ${replicasText(best.work)} of ${listText(sources)}, for which there is room on ${listText([...best.on].sort())}`;
   return { emptyings: [{ kind: 'empty', name: best.one.name, why }], stays, times };
 }
 
@@ -127,7 +127,7 @@ function placeElsewhere(
     count: one.count + Math.max(1, Math.ceil(one.count * HEADROOM)),
   }));
   const { on, left } = fillWith(others, wanted);
-  return left.length === 0 ? on : `there is not enough room elsewhere for its ${replicasOf(movable.work)}`;
+  return left.length === 0 ? on : `there is not enough room elsewhere for its ${replicasText(movable.work)}`;
 }
 
 /** Reserves room in these clusters for all of the work. */
@@ -174,7 +174,7 @@ function whyKept(
   const homeless = counted.length > 0 ? fillWith(supply, counted).left : [];
   const there = homeless.length > 0 ? fillWith([one.supply], homeless).on : new Set();
   if (there.size > 0)
-    return { why: `${replicasOf(homeless)} of ${homeless[0]!.source} have room nowhere else`, isFailure: false };
+    return { why: `${replicasText(homeless)} of ${homeless[0]!.source} have room nowhere else`, isFailure: false };
   const known = movable?.get(key);
   if (one.hasBegun || one.isDone || !known) return undefined;
   const elsewhere = placeElsewhere(view, key, known);
@@ -182,7 +182,7 @@ function whyKept(
 }
 
 /** Names of clusters whose work was moved away and where nothing runs any more. Pure. */
-export const emptied = ({ clusters, emptying = [] }: ClustersView): ReadonlySet<string> =>
+export const emptiedClusters = ({ clusters, emptying = [] }: ClustersView): ReadonlySet<string> =>
   new Set(
     emptying.flatMap(({ name, isDone, problem }) => {
       const own = clusters.find((one) => one.name === name);

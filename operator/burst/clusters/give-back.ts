@@ -1,10 +1,10 @@
 import { paidAheadMs } from '../../cost/billing.ts';
 import type { ClustersView, OwnCluster } from './model.ts';
 import { countsFor, isOn } from './peaks.ts';
-import type { Removal } from './plan-model.ts';
+import type { ClusterRemoval } from './plan-model.ts';
 import { mayFallAsleep } from './wake.ts';
 import { warmToGo } from './warm.ts';
-import { text } from './words.ts';
+import { plainText } from './words.ts';
 
 /** A cluster that has not joined its hub after this time is given up. Managed clusters take 15 minutes and more. */
 export const JOIN_LIMIT_MS = 30 * 60_000;
@@ -30,7 +30,7 @@ interface Circumstances {
 
 /** Clusters to give back, and the next times to check, milliseconds since the epoch. */
 interface GivenBack {
-  readonly removals: readonly Removal[];
+  readonly removals: readonly ClusterRemoval[];
   readonly times: readonly number[];
 }
 
@@ -47,7 +47,7 @@ export function giveBack(
     return due <= now;
   };
   const ofOthers = new Set<unknown>(view.woken);
-  const failed = [...clusters, ...(view.woken ?? [])].flatMap((one): Removal[] => {
+  const failed = [...clusters, ...(view.woken ?? [])].flatMap((one): ClusterRemoval[] => {
     const { name, phase, at, failure, hasWork } = one;
     // A cluster with work has joined, even if a stale cache does not show it.
     if (phase === 'Joined' || phase === 'Leaving' || hasWork) return [];
@@ -69,9 +69,9 @@ export function giveBack(
     if (!isComing || warm || one.hasWork || since === undefined || mayBeNeeded(key) || going.has(one.name))
       return undefined;
     const due = since + Math.max(limits.pendingForMs, SOONEST_CANCEL_MS, quietFor(view, one, since));
-    return isDue(paidUntil(one, due, now)) ? `no work has waited for it since ${text(since)}` : undefined;
+    return isDue(paidUntil(one, due, now)) ? `no work has waited for it since ${plainText(since)}` : undefined;
   };
-  const idle = clusters.flatMap((one): Removal[] => {
+  const idle = clusters.flatMap((one): ClusterRemoval[] => {
     const { phase, idleSince, at, name, key, warm } = one;
     const toSleep = () => mayFall(one) && { toSleep: true as const };
     const cancelled = whyCancelled(one);
@@ -82,16 +82,16 @@ export function giveBack(
     if (one.emptyingSince !== undefined) return [];
     const earliest = Math.max(idleSince + limits.idleForMs, at + limits.minimumLifeMs, rested);
     if (!isDue(paidUntil(one, earliest, now)) || stays(one)) return [];
-    return [{ name, why: `it has had no work since ${text(idleSince)}`, isFailure: false, ...toSleep() }];
+    return [{ name, why: `it has had no work since ${plainText(idleSince)}`, isFailure: false, ...toSleep() }];
   });
-  const sleepAgain = (view.woken ?? []).flatMap((one): Removal[] => {
+  const sleepAgain = (view.woken ?? []).flatMap((one): ClusterRemoval[] => {
     const { phase, idleSince, at, name, key } = one;
     const cancelled = whyCancelled(one);
     if (cancelled !== undefined) return [{ name, why: cancelled, isFailure: false, toSleep: true, isOthers: true }];
     if (phase !== 'Joined' || idleSince === undefined || needed.has(key)) return [];
     const earliest = Math.max(idleSince + limits.idleForMs, at + limits.minimumLifeMs, rested);
     if (!isDue(paidUntil(one, earliest, now))) return [];
-    const why = `it has had no work since ${text(idleSince)}`;
+    const why = `it has had no work since ${plainText(idleSince)}`;
     return [{ name, why, isFailure: false, toSleep: true, isOthers: true }];
   });
   // Failed clusters are listed as failed only.

@@ -91,7 +91,7 @@ function growFor(
     const key = `${pool.cluster}/${pool.pool}`;
     if (promised.has(key)) continue;
     const allowed = (pool.counted ?? 0) + nodesOfPolicy;
-    const most = Math.min(pool.more, allowed, byEntry.get(entry) ?? 0, affordable(pool, money, view.limits));
+    const most = Math.min(pool.more, allowed, byEntry.get(entry) ?? 0, affordableNodes(pool, money, view.limits));
     if (most <= 0) continue;
     const taken = takenByPool(pool, left, most);
     if (taken.count === 0) continue;
@@ -151,7 +151,7 @@ function cheaperFirst(a: Counted, b: Counted): number {
 }
 
 /** How many more of the pool's nodes budgets allow. */
-export function affordable(
+export function affordableNodes(
   pool: GrowingPool,
   money: { readonly hourly: Micros; readonly monthly: Micros | undefined },
   limits: Limits,

@@ -15,7 +15,7 @@ export interface HubMember {
 }
 
 /** A custom kind that not every cluster serves, as known to a hub. */
-export interface CustomKind {
+export interface HubCustomKind {
   /** API version and kind: `batch.volcano.sh/v1alpha1 Job`. */
   readonly kind: string;
   /** Names of members that serve it, according to the hub. */
@@ -53,7 +53,7 @@ export interface WaitingWork {
    * The hub places the work only on members that serve this kind. Absent: every cluster serves it, or the hub does not
    * check.
    */
-  readonly customKind?: CustomKind | undefined;
+  readonly customKind?: HubCustomKind | undefined;
 }
 
 /** Equal nodes of a cluster that do not exist yet. */

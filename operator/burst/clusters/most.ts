@@ -1,6 +1,6 @@
 import { type Serving, serve } from './grow.ts';
 import type { ClustersView, WaitingWork } from './model.ts';
-import { likenessOf, type Room } from './room.ts';
+import { type Room, workLikeness } from './room.ts';
 
 /** Most unservable sources (with similar ones) that get a reason, oldest first. */
 const MOST_REFUSED = 8;
@@ -35,7 +35,7 @@ export function serveMost(
   let served: WaitingWork[][] = [];
   let serving: Serving = { growths: [], openings: [], clusters: [] };
   const refused: WaitingWork[][][] = [];
-  const likeness = likenessOf();
+  const likeness = workLikeness();
   const { possible = [], hopeless = [] } = Object.groupBy(waits, (work) =>
     work.every(isTaken) ? 'possible' : 'hopeless',
   );

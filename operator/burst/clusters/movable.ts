@@ -7,7 +7,7 @@ import { whyPodStays } from '../nodes/stays.ts';
 import type { Movable, WaitingWork } from './model.ts';
 
 /** Work that a hub has placed on a cluster. */
-export interface Placed extends Pick<WaitingWork, 'source' | 'each' | 'inOneCluster' | 'accepts' | 'customKind'> {
+export interface MovableWork extends Pick<WaitingWork, 'source' | 'each' | 'inOneCluster' | 'accepts' | 'customKind'> {
   /** Desired number of replicas there. */
   readonly count: number;
   /** The object there that owns its pods. */
@@ -30,11 +30,11 @@ export interface Inside {
  * Work of a cluster as it would wait elsewhere, if the hub can move all of it without loss; or the first obstacle.
  * Pure.
  */
-export function movableWork(placed: readonly Placed[], { pods, budgets, others }: Inside): Movable {
+export function movableWork(placed: readonly MovableWork[], { pods, budgets, others }: Inside): Movable {
   const [other] = others;
   if (other) return { stays: `${other} would end with the cluster` };
   const whyBlocked = blockedBy(budgets);
-  const found = new Map<Placed, Map<FitPod, number>>();
+  const found = new Map<MovableWork, Map<FitPod, number>>();
   for (const pod of [...pods].filter(({ metadata }) => !metadata.deletionTimestamp).sort(byName)) {
     const whose = placed.find(({ workload }) => makes(workload, pod));
     const why = whose ? whyStays(pod, whyBlocked) : 'was not placed there by the hub, which would not move it';
@@ -72,7 +72,7 @@ const nameOf = ({ metadata: { namespace, name } }: KubeObject): string => `${nam
 const byName = (a: Pod, b: Pod): number => (nameOf(a) < nameOf(b) ? -1 : 1);
 
 /** Whether this object would recreate the pod. A ReplicaSet's name is that of its Deployment with a hash. */
-function makes({ kind, namespace, name }: Placed['workload'], { metadata }: Pod): boolean {
+function makes({ kind, namespace, name }: MovableWork['workload'], { metadata }: Pod): boolean {
   const owner = metadata.ownerReferences?.find(({ controller }) => controller);
   if (!owner || metadata.namespace !== namespace) return false;
   if (owner.kind === kind) return owner.name === name;

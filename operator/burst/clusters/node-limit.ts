@@ -1,5 +1,5 @@
 import type { ClustersView, Limits } from './model.ts';
-import { nodesOf } from './words.ts';
+import { nodesText } from './words.ts';
 
 /** How many more nodes the policy may have; Infinity without a limit. */
 export const nodesLeft = ({
@@ -11,7 +11,7 @@ export const nodesLeft = ({
 
 /** Rest of the node limit, as the end of a sentence. */
 export const shortOfNodes = ({ maximumNodes }: Limits, left: number): string =>
-  `of its ${nodesOf(maximumNodes ?? 0)} (maximumNodes) the policy has ${left} left`;
+  `of its ${nodesText(maximumNodes ?? 0)} (maximumNodes) the policy has ${left} left`;
 
 /** Added nodes in clusters of others. In the policy's own clusters, growable pools count with their maximum already. */
 export const nodesOfOthers = (

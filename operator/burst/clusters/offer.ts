@@ -46,7 +46,7 @@ export interface OfferInputs {
 }
 
 /** Offer of a cluster with this spec: room and price. Pure. */
-export function offerOf(inputs: OfferInputs): ClusterOffer {
+export function clusterOfferOf(inputs: OfferInputs): ClusterOffer {
   const { cluster, profile, member } = inputs;
   const pools = desiredSizes({ cluster, profile });
   return {
@@ -57,7 +57,7 @@ export function offerOf(inputs: OfferInputs): ClusterOffer {
 }
 
 /** Nodes of a cluster when it is ready or awake again: the last decided sizes. Pure. */
-export const nodesOf = (inputs: Omit<OfferInputs, 'currency'> & Pick<SizeInputs, 'decided'>): PlannedNodes[] =>
+export const offeredNodesOf = (inputs: Omit<OfferInputs, 'currency'> & Pick<SizeInputs, 'decided'>): PlannedNodes[] =>
   desiredSizes(inputs).flatMap((pool) => {
     const [offered] = poolOf({ ...inputs, currency: '' }, pool);
     return offered ? [{ template: offered.template, count: pool.count }] : [];

@@ -2,19 +2,19 @@ import type { BurstDecision, BurstOutcome } from '../../api/burstpolicy-status.t
 import { formatMoney, type Micros, parseMoney } from '../../cost/money.ts';
 import {
   type ClusterPurchase,
+  clusterNameOf,
+  clusterWaitOf,
   emptyingSinceOf,
-  hasEnded,
   haveCome,
   isLeaving,
   joinedAtOf,
-  nameOf,
+  purchaseHasEnded,
   rejoinedAt,
   type WakePurchase,
-  waitOf,
 } from './purchases.ts';
 import { type BurstReceipt, clusterNamed, nodesIn, wakesIn } from './receipt.ts';
 import { lifeCost, spentByEnd } from './spend.ts';
-import { nodesOf, text } from './words.ts';
+import { nodesText, plainText } from './words.ts';
 
 /** Inputs of an outcome's text. */
 interface OutcomeInputs {
@@ -81,7 +81,8 @@ interface Standing {
 }
 
 function standing(receipt: BurstReceipt, cluster: string, now: number): Standing | undefined {
-  const purchase = clusterNamed(receipt, cluster) ?? wakesIn(receipt).find((one) => nameOf(one.cluster) === cluster);
+  const purchase =
+    clusterNamed(receipt, cluster) ?? wakesIn(receipt).find((one) => clusterNameOf(one.cluster) === cluster);
   return purchase && standingOf(purchase, now);
 }
 
@@ -90,7 +91,7 @@ function standingOf(purchase: ClusterPurchase | WakePurchase, now: number): Stan
     case 'cluster':
       return {
         isOthers: false,
-        waits: waitOf(purchase),
+        waits: clusterWaitOf(purchase),
         warmAt: purchase.readyAt,
         joinedAt: joinedAtOf(purchase),
         hasWorked: purchase.work !== undefined,
@@ -106,7 +107,7 @@ function standingOf(purchase: ClusterPurchase | WakePurchase, now: number): Stan
         waits: undefined,
         joinedAt: rejoinedAt(purchase),
         hasWorked: purchase.work !== undefined,
-        isLeaving: hasEnded(purchase),
+        isLeaving: purchaseHasEnded(purchase),
         isEmptying: false,
         cost: { gone: cost, soFar: cost },
       };
@@ -215,18 +216,22 @@ function ofGrowth(
   inputs: OutcomeInputs,
 ): BurstOutcome | undefined {
   const its = (receipt: BurstReceipt) =>
-    nodesIn(receipt).find((one) => nameOf(one.cluster) === cluster && one.pool === pool && one.at === at);
+    nodesIn(receipt).find((one) => clusterNameOf(one.cluster) === cluster && one.pool === pool && one.at === at);
   const [was, is] = [its(before), its(after)];
   if (!was) return ofGrant({ cluster, pool, at }, before, after, took, inputs);
   if (was.phase !== 'Coming') return undefined;
   const wanted = was.to - was.from;
   if (is && haveCome(is))
-    return ended('Succeeded', `its ${nodesOf(wanted)} came within ${took()} of the decision`, inputs);
+    return ended('Succeeded', `its ${nodesText(wanted)} came within ${took()} of the decision`, inputs);
   const hasFailed = after.decisions.some(
-    (one) => one.action === 'Fail' && one.cluster === cluster && one.pool === pool && one.at === text(inputs.now),
+    (one) => one.action === 'Fail' && one.cluster === cluster && one.pool === pool && one.at === plainText(inputs.now),
   );
   if (is?.phase === 'Failed' || (!is && hasFailed))
-    return ended('Failed', `${is?.nodes ?? 0} of its ${nodesOf(wanted)} came within ${took()} of the decision`, inputs);
+    return ended(
+      'Failed',
+      `${is?.nodes ?? 0} of its ${nodesText(wanted)} came within ${took()} of the decision`,
+      inputs,
+    );
   if (is) return undefined;
   const why = 'its cluster or its pool is gone, or Coppice does not size that pool any more';
   return ended('Lost', `${took()} after the decision ${why}`, inputs);
@@ -253,7 +258,7 @@ function ofGrant(
 const ended = (result: Result, message: string, { now }: OutcomeInputs): BurstOutcome => ({
   result,
   message: message.slice(0, 1000),
-  endedAt: text(now),
+  endedAt: plainText(now),
 });
 
 const lost = (took: Change['took'], inputs: OutcomeInputs): BurstOutcome =>
@@ -268,7 +273,7 @@ function newest({ decisions }: BurstReceipt, name: string, action: Action): Burs
 /** The newest decision, if it was made in this cycle. */
 function madeNow(after: BurstReceipt, name: string, action: Action, { now }: OutcomeInputs): BurstDecision | undefined {
   const found = newest(after, name, action);
-  return found?.at === text(now) ? found : undefined;
+  return found?.at === plainText(now) ? found : undefined;
 }
 
 const costText = (cost: Micros | undefined, { currency }: OutcomeInputs): string =>

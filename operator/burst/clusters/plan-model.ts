@@ -107,7 +107,7 @@ export interface Kept {
 }
 
 /** A cluster to give back. */
-export interface Removal {
+export interface ClusterRemoval {
   readonly name: string;
   readonly why: string;
   /** It did not come: its candidate rests. */
@@ -155,7 +155,7 @@ export interface WorkVerdict {
 export interface ClustersPlan {
   /** In the order in which the receipt applies them. At most one is of kind `empty`. */
   readonly orders: readonly Order[];
-  readonly removals: readonly Removal[];
+  readonly removals: readonly ClusterRemoval[];
   readonly kept: readonly Kept[];
   /** Why underused clusters are not emptied: sentences, by name. */
   readonly stays: ReadonlyMap<string, string>;

@@ -1,6 +1,6 @@
 import { formatMoney } from '../../cost/money.ts';
 import { type Chosen, whyNone } from './choose.ts';
-import { chooseEmptying, emptied, keepNeeded } from './consolidate.ts';
+import { chooseEmptying, emptiedClusters, keepNeeded } from './consolidate.ts';
 import { gpusInVain, withPoolsForGPUs } from './for-gpus.ts';
 import { giveBack } from './give-back.ts';
 import { whyNotGrown } from './grow.ts';
@@ -19,11 +19,11 @@ import type {
 } from './plan-model.ts';
 import { type Raised, raiseGrants } from './raise-grants.ts';
 import { restsEnd, withRests } from './rests.ts';
-import { likenessOf, Room, totalOf } from './room.ts';
+import { Room, totalOf, workLikeness } from './room.ts';
 import { byPriority, byService, lookedAt, MOST_REPLICAS, takenByOffers, tooLow } from './sources.ts';
 import { whyNotWoken } from './wake.ts';
 import { chooseWarm, WORDS } from './warm.ts';
-import { askedBy, listed, nodesOf, replicasOf, sourceOf, text } from './words.ts';
+import { askedBy, listText, nodesText, plainText, replicasText, sourceText } from './words.ts';
 
 /**
  * Decision of one policy about work that its hub cannot place: what to buy, what to give back, and a verdict per
@@ -91,7 +91,7 @@ class Planning {
       else if (limits.isSuspended) this.#say(work, 'Suspended', 'the policy is suspended: nothing is bought');
       else if (due > this.#now) {
         this.#times.push(due);
-        const wait = `it has waited since ${text(since)}; it is served when it still does at ${text(due)}`;
+        const wait = `it has waited since ${plainText(since)}; it is served when it still does at ${plainText(due)}`;
         this.#say(work, 'Stabilising', wait);
       } else waits.push(work);
     }
@@ -111,7 +111,7 @@ class Planning {
     const hasBought = hasActed || purchases.length > 0;
     const decided = { needed: this.#needed, hasBought, now: this.#now };
     const mayBeNeeded = (cluster: string) => this.#mayNeed(cluster);
-    const { removals, times } = giveBack(this.#view, { ...decided, mayBeNeeded, moved: emptied(this.#view) });
+    const { removals, times } = giveBack(this.#view, { ...decided, mayBeNeeded, moved: emptiedClusters(this.#view) });
     const less = chooseEmptying(this.#view, { ...decided, hasRemoved: removals.length > 0 });
     this.#times.push(...times, ...less.times);
     const coming = this.#times.filter((time) => time > this.#now);
@@ -168,7 +168,7 @@ class Planning {
     const due = Math.max(...work.map(({ servedUntil = this.#now }) => servedUntil));
     this.#times.push(due);
     const same = 'what was bought for it has work, and its hub says the same of it as before';
-    this.#say(work, 'Stabilising', `${same}; it is served when it still does at ${text(due)}`);
+    this.#say(work, 'Stabilising', `${same}; it is served when it still does at ${plainText(due)}`);
   }
 
   /** Sources of this decision, oldest first. */
@@ -189,7 +189,7 @@ class Planning {
    */
   #fitting(sources: readonly WaitingWork[][], needed: Set<string>): Map<WaitingWork[], ReadonlySet<string>> {
     const found = new Map<WaitingWork[], ReadonlySet<string>>();
-    const likeness = likenessOf();
+    const likeness = workLikeness();
     const alike = new Map<string, WaitingWork[][]>();
     for (const source of sources) {
       const key = source.length === 1 ? likeness(source[0]!) : source[0]!.source;
@@ -230,7 +230,7 @@ class Planning {
 
   #sayWhere(work: readonly WaitingWork[], on: ReadonlySet<string>): void {
     const coming = this.#view.supply.some(({ cluster, planned }) => on.has(cluster) && planned.length > 0);
-    const where = listed([...on].sort());
+    const where = listText([...on].sort());
     if (coming) this.#say(work, 'RoomOrdered', `room for it is on its way: ${where}`);
     else this.#say(work, 'Fits', `it fits on ${where}, and the hub has not placed it there yet: nothing is bought`);
   }
@@ -244,7 +244,7 @@ class Planning {
     for (const { peak, alternatives } of refused) {
       const reasons = alternatives.map(({ candidate, whyNot }) => `${candidate}: ${whyNot}`).join('; ');
       const message = `${askedBy(peak)}, and has fewer: ${reasons}`;
-      this.#verdicts.push({ source: sourceOf(peak), state: 'Refused', message, alternatives });
+      this.#verdicts.push({ source: sourceText(peak), state: 'Refused', message, alternatives });
     }
     const purchases = chosen.map(({ peak, cluster }): ClusterOrder => {
       const { candidate, price, alternatives } = cluster;
@@ -254,14 +254,14 @@ class Planning {
         candidate,
         ...sizeOf(cluster),
         price,
-        sources: [sourceOf(peak)],
+        sources: [sourceText(peak)],
         why: `${askedBy(peak)}, and ${there} ${there === 1 ? 'is' : 'are'} there`,
         alternatives,
         ...this.#revisionOf(candidate),
       };
     });
     const opened = openings.map(({ peak, warm: { name, candidate, waking } }): OpenOrder | WakeOrder => {
-      const order = { name, candidate, sources: [sourceOf(peak)], why: askedBy(peak) };
+      const order = { name, candidate, sources: [sourceText(peak)], why: askedBy(peak) };
       return waking ? { kind: 'wake', ...order, waking } : { kind: 'open', ...order };
     });
     return { purchases, openings: opened };
@@ -319,7 +319,7 @@ class Planning {
     this.#left.push(...[...most.later, ...most.notEnough].flat());
     for (const alike of most.refused) this.#refuse(alike);
     for (const work of most.hopeless)
-      this.#say(work, 'Refused', `nothing is bought for its ${replicasOf(work)}: no node that is for sale takes one`);
+      this.#say(work, 'Refused', `nothing is bought for its ${replicasText(work)}: no node that is for sale takes one`);
     return this.#served(most);
   }
 
@@ -331,7 +331,11 @@ class Planning {
     const view = { ...this.#view, candidates, growth: [], warm };
     const most = warm.length > 0 ? serveMost(view, this.#room, waits, this.#isTaken, this.#now) : undefined;
     for (const work of most ? [...most.refused.flat(), ...most.hopeless, ...most.notEnough, ...most.later] : waits)
-      this.#say(work, 'CoolingDown', `something was bought a moment ago: the next time not before ${text(rested)}`);
+      this.#say(
+        work,
+        'CoolingDown',
+        `something was bought a moment ago: the next time not before ${plainText(rested)}`,
+      );
     return most ? this.#served(most) : NOTHING;
   }
 
@@ -341,11 +345,11 @@ class Planning {
     const { clusters, growths, openings, instead = [] } = serving;
     const work = served.flat();
     const sources = [...new Set(work.map(({ source }) => source))];
-    const why = `${replicasOf(work)} of ${listed(sources)} have no place`;
-    const grown = growths.map(({ pool, nodes }) => `${nodesOf(nodes)} of pool ${pool.pool} of ${pool.cluster}`);
+    const why = `${replicasText(work)} of ${listText(sources)} have no place`;
+    const grown = growths.map(({ pool, nodes }) => `${nodesText(nodes)} of pool ${pool.pool} of ${pool.cluster}`);
     for (const one of served) {
       const opened = openings.map(({ warm }) => warm.name);
-      const names = listed([...clusters.map(({ candidate }) => candidate), ...grown, ...opened]);
+      const names = listText([...clusters.map(({ candidate }) => candidate), ...grown, ...opened]);
       if (clusters.length > 0) this.#say(one, 'Bought', `bought for it: ${names}`);
       else if (openings.some(({ warm }) => warm.waking)) this.#say(one, 'Waking', `woken for it: ${names}`);
       else if (growths.length === 0) this.#say(one, 'Opened', `opened to work for it: ${names}`);
@@ -378,7 +382,7 @@ class Planning {
         each: pool.hourly,
         ...(entry === undefined && more > 0 && { granted: more }),
         sources,
-        why: `${why}; ${nodesOf(nodes)} more of pool ${pool.pool} ${nodes === 1 ? 'takes' : 'take'} ${count} of them${gpusInVain(work, [pool.template])}${entry === undefined && more > 0 ? `; granted for it: ${nodesOf(more)} more` : ''}`,
+        why: `${why}; ${nodesText(nodes)} more of pool ${pool.pool} ${nodes === 1 ? 'takes' : 'take'} ${count} of them${gpusInVain(work, [pool.template])}${entry === undefined && more > 0 ? `; granted for it: ${nodesText(more)} more` : ''}`,
       })),
     };
   }
@@ -394,13 +398,13 @@ class Planning {
     ];
     const reasons = alternatives.map(({ candidate, whyNot }) => `${candidate}: ${whyNot}`).join('; ');
     for (const work of alike)
-      this.#say(work, 'Refused', `nothing is bought for its ${replicasOf(work)}: ${reasons}`, { alternatives });
+      this.#say(work, 'Refused', `nothing is bought for its ${replicasText(work)}: ${reasons}`, { alternatives });
   }
 }
 
 /** Grants of a bought cluster, as the end of a sentence; empty: none. */
 const grantedText = ({ granted }: Chosen): string =>
-  granted ? `; granted to it: ${nodesOf(Object.values(granted).reduce((sum, { nodes }) => sum + nodes, 0))}` : '';
+  granted ? `; granted to it: ${nodesText(Object.values(granted).reduce((sum, { nodes }) => sum + nodes, 0))}` : '';
 
 function sizeOf({ nodes, mostNodes, granted }: Chosen): Pick<ClusterOrder, 'nodes' | 'mostNodes' | 'granted'> {
   const asked = [...nodes.values()].reduce((sum, count) => sum + count, 0);

@@ -195,7 +195,7 @@ const standingPhase = ({ phase }: Pick<ClusterPurchase, 'phase'>): StandingPhase
 export const isLeaving = ({ phase }: Pick<ClusterPurchase, 'phase'>): boolean => phase.name === 'Leaving';
 
 /** How a cluster waits, or will; undefined: it takes work. */
-export function waitOf(purchase: Pick<ClusterPurchase, 'phase'>): 'warm' | 'asleep' | undefined {
+export function clusterWaitOf(purchase: Pick<ClusterPurchase, 'phase'>): 'warm' | 'asleep' | undefined {
   const phase = standingPhase(purchase);
   switch (phase.name) {
     case 'Warm':
@@ -246,7 +246,7 @@ export const isUseless = (purchase: Pick<ClusterPurchase, 'phase'>): boolean =>
 export const isOfNoUse = (purchase: ClusterPurchase): boolean => isUseless(purchase) && !purchase.work;
 
 /** Whether a cluster must sleep: it was ready once and waits asleep. */
-export const isToSleep = ({ phase, readyAt }: ClusterPurchase): boolean =>
+export const mustSleep = ({ phase, readyAt }: ClusterPurchase): boolean =>
   phase.name === 'Asleep' && readyAt !== undefined;
 
 /** Whether a woken cluster is not back in its hub yet. */
@@ -299,7 +299,7 @@ export function rejoinedAt({ phase }: Pick<WakePurchase, 'phase'>): string | und
   return before.name === 'Joined' ? before.at : undefined;
 }
 
-export const hasEnded = ({ phase }: Pick<WakePurchase, 'phase'>): boolean => phase.name === 'Ended';
+export const purchaseHasEnded = ({ phase }: Pick<WakePurchase, 'phase'>): boolean => phase.name === 'Ended';
 
 /** Name of a WorkerCluster. @param key `namespace/name` */
-export const nameOf = (key: string): string => key.slice(key.indexOf('/') + 1);
+export const clusterNameOf = (key: string): string => key.slice(key.indexOf('/') + 1);

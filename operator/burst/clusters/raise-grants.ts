@@ -2,12 +2,12 @@ import { formatMoney, type Micros } from '../../cost/money.ts';
 import type { FitPod } from '../fit/model.ts';
 import { pack } from '../fit/pack.ts';
 import { moneyLeft } from './choose.ts';
-import { affordable, moreThanCounted, withGrown } from './grow.ts';
+import { affordableNodes, moreThanCounted, withGrown } from './grow.ts';
 import type { ClustersView, GrowingPool } from './model.ts';
 import { nodesLeft, shortOfNodes } from './node-limit.ts';
 import type { GrantOrder, WorkVerdict } from './plan-model.ts';
 import { stateOf } from './room.ts';
-import { nodesOf } from './words.ts';
+import { nodesText } from './words.ts';
 
 /** Raised grants for waiting pods in the policy's clusters. */
 export interface Raised {
@@ -37,11 +37,11 @@ export function raiseGrants(view: ClustersView, now: number): Raised {
         continue;
       }
       const money = moneyLeft(next, now);
-      const most = Math.min(nodes, (pool.counted ?? 0) + nodesLeft(next), affordable(pool, money, limits));
+      const most = Math.min(nodes, (pool.counted ?? 0) + nodesLeft(next), affordableNodes(pool, money, limits));
       const more = moreThanCounted(pool, most);
       if (more < wanted) verdicts.push({ source, state: 'Refused', message: whyNot(next, pool, wanted, more, money) });
       if (more === 0) continue;
-      const what = `${nodesOf(more)} more of pool ${pool.pool}`;
+      const what = `${nodesText(more)} more of pool ${pool.pool}`;
       const why = `pods wait in ${cluster} for a node, and ${what} may be asked for`;
       raises.push({ kind: 'grant', cluster, pool: pool.pool, nodes: more, each: pool.hourly, why });
       if (more === wanted) verdicts.push({ source, state: 'Growing', message: `granted to it: ${what}` });
@@ -88,7 +88,7 @@ function whyNot(
   { hourly: left }: { readonly hourly: Micros },
 ): string {
   const { limits } = view;
-  const granted = `of ${nodesOf(wanted)} of pool ${pool} that pods wait for, ${more} are granted`;
+  const granted = `of ${nodesText(wanted)} of pool ${pool} that pods wait for, ${more} are granted`;
   const free = nodesLeft(view);
   if (free < wanted && more >= free) return `${granted}: ${shortOfNodes(limits, free)}`;
   const show = (amount: Micros) => `${formatMoney(amount > 0n ? amount : 0n)} ${limits.currency}`;

@@ -3,26 +3,26 @@ import { burstClusterName } from '../../api/names.ts';
 import { formatMoney, type Micros } from '../../cost/money.ts';
 import type {
   ClusterOrder,
+  ClusterRemoval,
   EmptyOrder,
   GrantOrder,
   Kept,
   NodesOrder,
   OpenOrder,
-  Removal,
   WakeOrder,
 } from './plan-model.ts';
 import {
   type ClusterPurchase,
-  hasEnded,
+  clusterNameOf,
+  clusterWaitOf,
   haveCome,
   isLeaving,
   type KeptGrant,
   keptBilling,
   type NodesPurchase,
-  nameOf,
+  purchaseHasEnded,
   rejoinedAt,
   type WakePurchase,
-  waitOf,
 } from './purchases.ts';
 import {
   type BurstReceipt,
@@ -40,7 +40,15 @@ import {
 } from './receipt.ts';
 import { unusedMs } from './rests.ts';
 import { setRate } from './spend.ts';
-import { endWake, fallAsleep, grantNodes, leave, startEmptying, stopEmptying, takeWork } from './transitions.ts';
+import {
+  endWake,
+  fallAsleep,
+  grantNodes,
+  startEmptying,
+  startGiveBack,
+  stopEmptying,
+  takeWork,
+} from './transitions.ts';
 
 /**
  * The receipt after a decision, before it is carried out. Each decision is kept for people. Pure. `now`: milliseconds
@@ -135,7 +143,7 @@ export function addNodes(
     {
       at,
       action: 'Grow',
-      cluster: nameOf(cluster),
+      cluster: clusterNameOf(cluster),
       ...(entry !== undefined && { candidate: entry }),
       pool,
       why,
@@ -166,7 +174,7 @@ export function raiseGrant(receipt: BurstReceipt, order: GrantOrder, uid: string
   return noteDecision(grantMore(receipt, uid, pool, nodes, each, now), {
     at: rfc3339(new Date(now)),
     action: 'Grow',
-    cluster: nameOf(cluster),
+    cluster: clusterNameOf(cluster),
     pool,
     why,
     hourly: formatMoney(each * BigInt(nodes)),
@@ -226,7 +234,7 @@ export function wakeOthers(
     {
       at,
       action: 'Wake',
-      cluster: nameOf(cluster),
+      cluster: clusterNameOf(cluster),
       candidate: entry,
       why,
       hourly: rate,
@@ -263,7 +271,7 @@ export function keepCluster(receipt: BurstReceipt, { name, why, isFailure }: Kep
 /** Gives a cluster back; if it did not come or was of no use, its candidate rests. */
 export function returnCluster(
   receipt: BurstReceipt,
-  { name, why, isFailure }: Pick<Removal, 'name' | 'why' | 'isFailure'>,
+  { name, why, isFailure }: Pick<ClusterRemoval, 'name' | 'why' | 'isFailure'>,
   now: number,
 ): BurstReceipt {
   const purchase = clusterNamed(receipt, name);
@@ -271,7 +279,7 @@ export function returnCluster(
   const at = rfc3339(new Date(now));
   const { candidate, wokenAt = purchase.at, revision, rate } = purchase;
   const said = noteDecision(
-    { ...withPurchase(receipt, purchase, leave(purchase, now)), lastIn: at },
+    { ...withPurchase(receipt, purchase, startGiveBack(purchase, now)), lastIn: at },
     { at, action: isFailure ? 'Fail' : 'Remove', cluster: name, candidate, why, hourly: rate },
   );
   return isFailure
@@ -280,9 +288,9 @@ export function returnCluster(
 }
 
 /** Puts a cluster without work to sleep. Its machines determine its cost from now on. */
-export function putToSleep(receipt: BurstReceipt, { name, why }: Removal, now: number): BurstReceipt {
+export function putToSleep(receipt: BurstReceipt, { name, why }: ClusterRemoval, now: number): BurstReceipt {
   const purchase = clusterNamed(receipt, name);
-  if (!purchase || isLeaving(purchase) || waitOf(purchase)) return receipt;
+  if (!purchase || isLeaving(purchase) || clusterWaitOf(purchase)) return receipt;
   const at = rfc3339(new Date(now));
   const { candidate } = purchase;
   const said = noteDecision(
@@ -302,8 +310,12 @@ function restUnused(receipt: BurstReceipt, purchase: ClusterPurchase, why: strin
 }
 
 /** Lets a woken cluster sleep again by its own spec. One that did not wake, or got no work, rests. */
-export function letSleep(receipt: BurstReceipt, { name, why, isFailure, toSleep }: Removal, now: number): BurstReceipt {
-  const wake = wakesIn(receipt).find((one) => nameOf(one.cluster) === name && !hasEnded(one));
+export function letSleep(
+  receipt: BurstReceipt,
+  { name, why, isFailure, toSleep }: ClusterRemoval,
+  now: number,
+): BurstReceipt {
+  const wake = wakesIn(receipt).find((one) => clusterNameOf(one.cluster) === name && !purchaseHasEnded(one));
   if (!wake) return receipt;
   const at = rfc3339(new Date(now));
   const said = noteDecision(

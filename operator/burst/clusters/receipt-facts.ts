@@ -5,13 +5,13 @@ import { nodesOfOthers } from './node-limit.ts';
 import {
   billingOfPurchase,
   type ClusterPurchase,
-  hasEnded,
+  clusterNameOf,
   haveCome,
   isComing,
   isToOrder,
   type KeptGrant,
   type NodesPurchase,
-  nameOf,
+  purchaseHasEnded,
   rejoinedAt,
   type WakePurchase,
 } from './purchases.ts';
@@ -106,7 +106,7 @@ function withFailure(receipt: BurstReceipt, purchase: NodesPurchase, now: number
   return noteDecision(restCandidate(receipt, restOf(purchase), { why, at }, now), {
     at: rfc3339(new Date(now)),
     action: 'Fail',
-    cluster: nameOf(cluster),
+    cluster: clusterNameOf(cluster),
     ...(entry !== undefined && { candidate: entry }),
     pool,
     why,
@@ -150,12 +150,12 @@ export function withWakeFacts(
   for (const wake of wakesIn(receipt)) {
     const { cluster } = wake;
     const seen = look(wake);
-    const name = nameOf(cluster);
+    const name = clusterNameOf(cluster);
     if (seen === 'gone') {
       next = forgetPurchase(next, wake, now);
       continue;
     }
-    if (hasEnded(wake)) continue;
+    if (purchaseHasEnded(wake)) continue;
     if (seen.ownerSays !== undefined) {
       next = letSleep(next, { name, why: seen.ownerSays, isFailure: false }, now);
       continue;
@@ -185,7 +185,7 @@ export const wokenCluster = (
   failure: string | undefined,
 ): WokenCluster => ({
   key: wake.cluster,
-  name: nameOf(wake.cluster),
+  name: clusterNameOf(wake.cluster),
   candidate: wake.entry,
   at: Date.parse(wake.at),
   phase: rejoinedAt(wake) === undefined ? 'Waking' : 'Joined',

@@ -1,5 +1,5 @@
 import type { ClustersView, UnusedRest, WaitingWork } from './model.ts';
-import { type ClusterPurchase, isUseless, joinedAtOf, waitOf } from './purchases.ts';
+import { type ClusterPurchase, clusterWaitOf, isUseless, joinedAtOf } from './purchases.ts';
 import { type BurstReceipt, isRestOf } from './receipt.ts';
 import { isForPeak } from './words.ts';
 
@@ -35,7 +35,7 @@ export function restingOf(
 export function unusedMs(purchase: ClusterPurchase, now: number): number | undefined {
   const { work, sources, at, wokenAt } = purchase;
   // A useless cluster rests already.
-  if (work || waitOf(purchase) || isUseless(purchase) || (sources.length > 0 && sources.every(isForPeak)))
+  if (work || clusterWaitOf(purchase) || isUseless(purchase) || (sources.length > 0 && sources.every(isForPeak)))
     return undefined;
   const since = Date.parse(wokenAt ?? at);
   const joinedAt = joinedAtOf(purchase);

@@ -205,7 +205,7 @@ function addNodes(state: ClusterState, prefix: string, template: NodeTemplate, c
 }
 
 /** What a new cluster would take. */
-export interface Taken {
+export interface TakenRoom {
   readonly left: Replicas[];
   /** Required nodes by pool, at least the minimums. */
   readonly nodes: ReadonlyMap<string, number>;
@@ -226,7 +226,7 @@ export function takenBy(
   offer: ClusterOffer,
   wanted: readonly Replicas[],
   mostNodes: number = Number.POSITIVE_INFINITY,
-): Taken {
+): TakenRoom {
   const { taken, torn } = untorn(wanted, (tried) => packedBy(offer, tried, mostNodes));
   if (torn.length === 0) return taken;
   const why = 'it goes to one cluster as a whole, and this one takes a part of it at most';
@@ -252,7 +252,7 @@ function untorn<T extends { readonly left: readonly Replicas[] }>(
 /** Not a valid pool name, so no pool has it. */
 const ALL_POOLS = 'all pools';
 
-function packedBy(offer: ClusterOffer, wanted: readonly Replicas[], mostNodes: number): Taken {
+function packedBy(offer: ClusterOffer, wanted: readonly Replicas[], mostNodes: number): TakenRoom {
   const cheapest = packedFor(offer, wanted, mostNodes, ({ price }) => price);
   if (!cheapest.isOutOfNodes) return cheapest;
   // When the node limit binds, few large nodes may take more than many cheap ones.
@@ -265,7 +265,7 @@ function packedFor(
   wanted: readonly Replicas[],
   mostNodes: number,
   priceOf: (pool: OfferedPool) => Micros | undefined,
-): Taken {
+): TakenRoom {
   const { accepted, refused } = byAcceptance(
     wanted,
     ({ work }) => isPlaceable(work, offer.member) && offer.keepsFrom?.(work) === undefined,
@@ -403,7 +403,7 @@ const podsOf = (wanted: readonly Replicas[], most = (_: WaitingWork, count: numb
 
 /** Merges equal replicas across sources. */
 function together(replicas: readonly Replicas[]): Replicas[] {
-  const likeness = likenessOf();
+  const likeness = workLikeness();
   const found = new Map<string, Replicas>();
   for (const one of replicas) {
     const key = likeness(one.work);
@@ -413,7 +413,7 @@ function together(replicas: readonly Replicas[]): Replicas[] {
 }
 
 /** Returns a function whose text is equal for work with equal requests and equal cluster selection. */
-export function likenessOf(): (work: WaitingWork) => string {
+export function workLikeness(): (work: WaitingWork) => string {
   const numbers = new Map<unknown, number>();
   const numberOf = (one: unknown) => {
     const number = numbers.get(one) ?? numbers.size;

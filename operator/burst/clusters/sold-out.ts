@@ -7,7 +7,7 @@ import { type KnownCapacity, machineTypesOf, marketFor, type Offer, sameOffer } 
 import { inEachPlace } from '../../capacity/places.ts';
 import type { CandidateView, ClusterOffer } from './model.ts';
 import { regionOf } from './offer.ts';
-import { listed, text } from './words.ts';
+import { listText, plainText } from './words.ts';
 
 type ProfileOf = (name: string) => CloudProfile | undefined;
 type Known = Pick<KnownCapacity, 'depleted'>;
@@ -133,11 +133,11 @@ function whyOf(
   );
   const its = depleted.filter((one) => offers.some((offer) => sameOffer(one, offer)));
   const times = its.flatMap(({ until, interrupted = false }) => (interrupted === wasTaken ? [until] : []));
-  const where = zones.length > 0 ? listed(zones) : region;
+  const where = zones.length > 0 ? listText(zones) : region;
   const verb = machineTypes.length === 1 ? 'is' : 'are';
   const until = Math.min(...times);
-  const what = `${spot ? 'spot ' : ''}${listed(machineTypes)} of pool ${name} in ${where}`;
-  const when = Number.isFinite(until) ? ` until ${text(until)}` : '';
+  const what = `${spot ? 'spot ' : ''}${listText(machineTypes)} of pool ${name} in ${where}`;
+  const when = Number.isFinite(until) ? ` until ${plainText(until)}` : '';
   if (wasTaken) return `its cloud took ${what} away a moment ago, so others are preferred${when}`;
   const again = when && `, and not asked for again${when}`;
   return `${what} ${verb} sold out${again}`;

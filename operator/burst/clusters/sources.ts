@@ -4,7 +4,7 @@ import type { FitNode, NodeTemplate } from '../fit/model.ts';
 import { nodeOf } from '../fit/node.ts';
 import { isPlaceable } from './hub-filters.ts';
 import type { ClustersView, HubMember, Limits, WaitingWork } from './model.ts';
-import { likenessOf, totalOf } from './room.ts';
+import { totalOf, workLikeness } from './room.ts';
 
 /** Most replicas that one decision looks at; a source with more by itself is never looked at. */
 export const MOST_REPLICAS = 5_000;
@@ -151,7 +151,7 @@ export const takenBySupply = (supply: ClustersView['supply']): ((work: WaitingWo
 /** Returns a check whether any of these empty nodes takes a replica. Cached by likeness. */
 function takenByAny(nodes: readonly { member: HubMember; node: FitNode }[]): (work: WaitingWork) => boolean {
   const known = new Map<string, boolean>();
-  const likeness = likenessOf();
+  const likeness = workLikeness();
   return (work) => {
     const alike = likeness(work);
     let isTaken = known.get(alike);

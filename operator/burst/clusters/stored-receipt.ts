@@ -3,19 +3,19 @@ import { parseMoney } from '../../cost/money.ts';
 import {
   type ClusterPhase,
   type ClusterPurchase,
+  clusterWaitOf,
   emptyingSinceOf,
-  hasEnded,
   haveCome,
   isUseless,
   type JoinedPhase,
   joinedAtOf,
   joinedPhase,
   type NodesPurchase,
+  purchaseHasEnded,
   rejoinedAt,
   type SeenWork,
   type StandingPhase,
   type WakePurchase,
-  waitOf,
 } from './purchases.ts';
 import { type BurstReceipt, clustersIn, nodesIn, wakesIn } from './receipt.ts';
 
@@ -317,7 +317,7 @@ function readStanding(stored: StoredCluster): StandingPhase {
 
 function storedCluster(from: ClusterPurchase): StoredCluster {
   const { phase, awakeRate, readyAt, work, stored } = from;
-  const [wait, joinedAt, emptyingSince] = [waitOf(from), joinedAtOf(from), emptyingSinceOf(from)];
+  const [wait, joinedAt, emptyingSince] = [clusterWaitOf(from), joinedAtOf(from), emptyingSinceOf(from)];
   const leftAlone = joinedPhase(from)?.leftAlone;
   const fields: StoredCluster = {
     ...pick(from, SAME_CLUSTER),
@@ -372,7 +372,7 @@ function storedWake(from: WakePurchase): StoredWake {
     ...pick(from, SAME_WAKE),
     ...(joinedAt !== undefined && { joinedAt }),
     ...storedWork(from.work),
-    ...(hasEnded(from) && { ended: true }),
+    ...(purchaseHasEnded(from) && { ended: true }),
   };
   return written(fields, from.stored, wake);
 }

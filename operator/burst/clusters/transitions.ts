@@ -112,7 +112,7 @@ export const stopEmptying = (purchase: ClusterPurchase, leftAlone: LeftAlone | u
 };
 
 /** The cluster is given back. */
-export const leave = (purchase: ClusterPurchase, now: number): ClusterPurchase => {
+export const startGiveBack = (purchase: ClusterPurchase, now: number): ClusterPurchase => {
   const { phase, uid } = purchase;
   if (phase.name === 'Leaving') return purchase;
   return { ...purchase, phase: { name: 'Leaving', before: phase, ...(uid === undefined && { at: textOf(now) }) } };

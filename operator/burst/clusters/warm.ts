@@ -1,7 +1,7 @@
 import { type Chosen, chooseLeast } from './choose.ts';
 import type { CandidateView, ClustersView, OwnCluster, WarmCluster } from './model.ts';
 import { cheapestOf } from './offer.ts';
-import type { Alternative, Removal } from './plan-model.ts';
+import type { Alternative, ClusterRemoval } from './plan-model.ts';
 import { type Replicas, Room, totalOf } from './room.ts';
 
 /** A waiting cluster that is to take work, without a reason yet. */
@@ -98,14 +98,14 @@ export function chooseWarm(
 }
 
 /** Waiting clusters to give back: surplus ones, and one of an outdated template once all are there. */
-export function warmToGo({ clusters, candidates }: ClustersView): Removal[] {
+export function warmToGo({ clusters, candidates }: ClustersView): ClusterRemoval[] {
   const known = new Set(candidates.map(({ name }) => name));
   const orphaned = clusters.filter(
     ({ warm, candidate, phase }) => warm && phase !== 'Leaving' && !known.has(candidate),
   );
   const gone = orphaned.map(({ name }) => removal(name, 'the policy has its candidate no longer'));
   const tooMany = candidates.flatMap((candidate) =>
-    WAITS.flatMap((wait): Removal[] => {
+    WAITS.flatMap((wait): ClusterRemoval[] => {
       const isOld = ({ revision }: OwnCluster) => candidate.revision !== undefined && revision !== candidate.revision;
       const its = clusters
         .filter(waitsOf(candidate, wait))
@@ -141,4 +141,4 @@ function offerWithANode(offer: CandidateView['offer']): CandidateView['offer'] {
   return { ...offer, pools: offer.pools.map((pool) => (pool === cheapest ? { ...pool, minimum: 1 } : pool)) };
 }
 
-const removal = (name: string, why: string): Removal => ({ name, why, isFailure: false });
+const removal = (name: string, why: string): ClusterRemoval => ({ name, why, isFailure: false });

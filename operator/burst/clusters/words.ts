@@ -4,7 +4,7 @@ import { totalOf } from './room.ts';
 
 const NAMED = 3;
 
-export const sourceOf = ({ name, isMinimum }: Peak): string => (isMinimum ? 'minimumClusters' : `peak ${name}`);
+export const sourceText = ({ name, isMinimum }: Peak): string => (isMinimum ? 'minimumClusters' : `peak ${name}`);
 
 /** Whether a source stands for a peak or for minimumClusters. */
 export const isForPeak = (source: string): boolean => source === 'minimumClusters' || source.startsWith('peak ');
@@ -13,18 +13,18 @@ export const isForPeak = (source: string): boolean => source === 'minimumCluster
 export const askedBy = (peak: Peak): string => {
   const clusters = `${peak.clusters} ${peak.clusters === 1 ? 'cluster' : 'clusters'}`;
   if (peak.isMinimum) return `the policy is to have ${clusters} at least (minimumClusters)`;
-  return `${sourceOf(peak)} is to have ${clusters} until ${text(peak.until)}`;
+  return `${sourceText(peak)} is to have ${clusters} until ${plainText(peak.until)}`;
 };
 
-export const replicasOf = (work: readonly WaitingWork[]): string => {
+export const replicasText = (work: readonly WaitingWork[]): string => {
   const count = totalOf(work);
   const sizes = [...new Set(work.map(({ each }) => each))];
-  return `${count} ${count === 1 ? 'replica' : 'replicas'} (${listed(sizes)} each)`;
+  return `${count} ${count === 1 ? 'replica' : 'replicas'} (${listText(sizes)} each)`;
 };
 
-export const nodesOf = (count: number): string => `${count} ${count === 1 ? 'node' : 'nodes'}`;
+export const nodesText = (count: number): string => `${count} ${count === 1 ? 'node' : 'nodes'}`;
 
-export const listed = (names: readonly string[]): string =>
+export const listText = (names: readonly string[]): string =>
   names.length > NAMED ? `${names.slice(0, NAMED).join(', ')} and ${names.length - NAMED} more` : names.join(', ');
 
-export const text = (time: number): string => rfc3339(new Date(time));
+export const plainText = (time: number): string => rfc3339(new Date(time));

@@ -4,7 +4,7 @@ import { resourceMisfits, roomFor } from './filters/resources.ts';
 import type { FitNode, FitPod, NodeTemplate } from './model.ts';
 import { nodeOf } from './node.ts';
 import { fitPod } from './pod.ts';
-import { requestsOf } from './requests.ts';
+import { podRequestsOf } from './requests.ts';
 import type { ClusterState, NodeState } from './state.ts';
 
 /** The fields of a DaemonSet that are used here. */
@@ -44,7 +44,7 @@ export function daemonPod({ metadata, spec: { template } }: DaemonSet, live?: Po
     },
     spec: { ...template.spec, tolerations: [...(template.spec.tolerations ?? []), ...TOLERATIONS, ...forHost] },
   });
-  return live ? { ...made, requests: requestsOf(live) } : made;
+  return live ? { ...made, requests: podRequestsOf(live) } : made;
 }
 
 /**
@@ -68,7 +68,7 @@ export function whyTooLarge(daemon: FitPod, template: NodeTemplate): string | un
 }
 
 /** A live DaemonSet pod without the affinity by which its controller pins it to its node. */
-export function unpinned(live: Pod): FitPod {
+export function unpinPod(live: Pod): FitPod {
   const { affinity, ...spec } = live.spec;
   const { nodeAffinity: _, ...others } = (affinity ?? {}) as { nodeAffinity?: object };
   return fitPod({ ...live, spec: { ...spec, affinity: others } });

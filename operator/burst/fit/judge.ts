@@ -11,7 +11,7 @@ import type { ClusterState, NodeState } from './state.ts';
  * kube-scheduler 1.36's verdict on a pod and a node of the cluster at present, without preemption. Throws when there is
  * no such node.
  */
-export function judge(pod: FitPod, node: string, state: ClusterState): Verdict {
+export function judgePod(pod: FitPod, node: string, state: ClusterState): Verdict {
   const there = state.node(node);
   if (!there) throw new Error(`there is no node ${node}`);
   const asked = new Judged(pod, state);

@@ -122,7 +122,7 @@ export interface NodeTemplate {
 }
 
 /** A template with a price. */
-export interface Offer {
+export interface PricedTemplate {
   template: NodeTemplate;
   /** Price per node and hour, in any unit that all offers of a call share. */
   price: number;
@@ -181,7 +181,7 @@ export interface PendingPod {
 
 /** A node to buy, and its pods. */
 export interface OpenedNode {
-  offer: Offer;
+  offer: PricedTemplate;
   /** The node as packed, with an invented name. */
   node: FitNode;
   /** DaemonSet pods whose share was reserved first. */

@@ -9,10 +9,10 @@ import type {
   FitPod,
   Misfit,
   NodeTemplate,
-  Offer,
   OpenedNode,
   Packed,
   PendingPod,
+  PricedTemplate,
   SpreadConstraint,
   Unplaced,
 } from './model.ts';
@@ -22,7 +22,7 @@ import { ClusterState, type NodeState } from './state.ts';
 
 export interface PackOptions {
   /** Offers to buy; empty: only existing nodes are filled. */
-  offers?: readonly Offer[];
+  offers?: readonly PricedTemplate[];
   /** How many more nodes may count against each key of `countsAgainst`; other keys have no limit. */
   limits?: ReadonlyMap<string, number>;
   /** DaemonSets of the cluster, by `daemonPod()`: their share is reserved on each new node. */
@@ -121,7 +121,7 @@ function inOrder(pending: readonly PendingPod[]): Group[] {
 class Packing {
   readonly packed: Packed = { placed: new Map(), opened: [], unplaced: new Map(), notJudged: new Map() };
   readonly #state: ClusterState;
-  readonly #offers: readonly Offer[];
+  readonly #offers: readonly PricedTemplate[];
   readonly #limits: Map<string, number>;
   readonly #daemons: readonly FitPod[];
   readonly #onPlaced: (key: string, node: string) => void;
@@ -273,14 +273,15 @@ class Packing {
     judged.placed(judged.pod, node);
   }
 
-  #isLimited = ({ countsAgainst }: Offer): boolean => countsAgainst.some((key) => (this.#limits.get(key) ?? 1) <= 0);
+  #isLimited = ({ countsAgainst }: PricedTemplate): boolean =>
+    countsAgainst.some((key) => (this.#limits.get(key) ?? 1) <= 0);
 
   /** The offer with the lowest price per pod that its node would hold. */
-  #cheapest(judged: Judged, wanted: number): Offer | undefined {
+  #cheapest(judged: Judged, wanted: number): PricedTemplate | undefined {
     const offers = this.#byLeast(judged, wanted);
     // When only the node's size matters, the bound is exact.
     if (this.#isPlain(judged)) return offers[0]?.offer;
-    let best: { offer: Offer; each: number } | undefined;
+    let best: { offer: PricedTemplate; each: number } | undefined;
     for (const { offer, least } of offers) {
       // Spread and affinity can only reduce the number of pods per node.
       if (best && least >= best.each) break;
@@ -292,7 +293,7 @@ class Packing {
   }
 
   /** Offers that fit by size, sorted by a lower bound of the price per pod. */
-  #byLeast(judged: Judged, wanted: number): { offer: Offer; least: number }[] {
+  #byLeast(judged: Judged, wanted: number): { offer: PricedTemplate; least: number }[] {
     return this.#offers
       .filter((offer) => !this.#isLimited(offer))
       .map((offer) => {
@@ -304,7 +305,7 @@ class Packing {
   }
 
   /** How many of a pod fit on an offer's node beside its DaemonSets; 0 when the node rejects the pod. */
-  #mostOn(pod: FitPod, offer: Offer): number {
+  #mostOn(pod: FitPod, offer: PricedTemplate): number {
     const { template } = offer;
     if (offer.closedTo?.has(pod)) return 0;
     let most = this.#most.get(template);
@@ -327,7 +328,7 @@ class Packing {
   }
 
   /** Evaluates `ask` on a trial node, which is removed again. */
-  #onTrial<T>(judged: Judged, offer: Offer, ask: (at: NodeState) => T): T {
+  #onTrial<T>(judged: Judged, offer: PricedTemplate, ask: (at: NodeState) => T): T {
     return this.#state.whatIf(() => {
       const at = this.#newNode(offer, judged);
       const answer = ask(at);
@@ -342,9 +343,9 @@ class Packing {
     return judged.isPlain && this.#daemons.every(({ antiAffinity }) => antiAffinity.length === 0);
   }
 
-  readonly #empty = new Map<Offer, NodeState>();
+  readonly #empty = new Map<PricedTemplate, NodeState>();
   /** An offer's node with its DaemonSets only, in a cluster of its own: for pods without rules about others. */
-  #emptyNode(offer: Offer): NodeState {
+  #emptyNode(offer: PricedTemplate): NodeState {
     const known = this.#empty.get(offer);
     if (known) return known;
     const { template } = offer;
@@ -353,7 +354,7 @@ class Packing {
     return made;
   }
 
-  #newNode({ template }: Offer, judged: Judged): NodeState {
+  #newNode({ template }: PricedTemplate, judged: Judged): NodeState {
     // Names of real nodes have no colon.
     const name = `new:${template.id}:${this.packed.opened.length + 1}`;
     const at = addNewNode(this.#state, template, name, this.#daemons);
@@ -362,7 +363,7 @@ class Packing {
     return at;
   }
 
-  *#open(offer: Offer, judged: Judged, left: string[]): Steps<void> {
+  *#open(offer: PricedTemplate, judged: Judged, left: string[]): Steps<void> {
     const at = this.#newNode(offer, judged);
     this.#withRoom.push(at);
     const opened: OpenedNode = { offer, node: at.node, daemons: podsOn(at), pods: [] };

@@ -2,7 +2,7 @@ import type { LabelSelector } from '../../api/label-selector.ts';
 import type { Pod } from '../../kube/resources.ts';
 import type { ClaimUse, FitPod, HostPort, Labels, PodTerm, SpreadConstraint, Toleration } from './model.ts';
 import { notJudgedOf } from './not-judged.ts';
-import { requestsOf } from './requests.ts';
+import { podRequestsOf } from './requests.ts';
 import {
   allOf,
   isEmptySelector,
@@ -90,7 +90,7 @@ function compiled(pod: Pod): FitPod {
   const notJudged = [...notJudgedOf(spec)];
   let requests: FitPod['requests'];
   try {
-    requests = requestsOf(pod);
+    requests = podRequestsOf(pod);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     // On a node with such a pod nothing else fits.

@@ -4,7 +4,7 @@ import type { Pod } from '../../kube/resources.ts';
 import type { Amounts } from './model.ts';
 
 /** Requests of a pod by the scheduler's rule. Throws RangeError for invalid or too large amounts. */
-export const requestsOf = (pod: Pick<Pod, 'spec' | 'status'>): Amounts => toAmounts(effectiveRequests(pod));
+export const podRequestsOf = (pod: Pick<Pod, 'spec' | 'status'>): Amounts => toAmounts(effectiveRequests(pod));
 
 /** Amounts of a node or a profile. Throws RangeError for invalid or too large amounts. */
 export const amountsOf = (quantities: Readonly<Record<string, string>> | undefined): Amounts =>

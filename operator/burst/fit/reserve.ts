@@ -1,7 +1,7 @@
 import type { FitNode } from './model.ts';
 
 /** Nominal size of a machine type. */
-export interface Sold {
+export interface NominalSize {
   millicores: number;
   bytes: number;
   gpus: number;
@@ -60,7 +60,7 @@ const AKS_CPU = [
   [64, 740],
 ] as const;
 
-const RULES: Record<Reserve, (sold: Sold) => { millicores: number; bytes: number }> = {
+const RULES: Record<Reserve, (sold: NominalSize) => { millicores: number; bytes: number }> = {
   none: ({ millicores, bytes }) => ({ millicores, bytes }),
   // As configured by providers/machines/user-data.ts.
   machines: ({ millicores, bytes }) => ({
@@ -92,7 +92,7 @@ const amount = (of: number): number => Math.max(0, Math.floor(of));
  * Expected allocatable of a machine type, by the formula of its node images. An estimate that is too high buys nodes on
  * which the pod does not fit, repeatedly: prefer `allocatableOf()` of an existing node of the type.
  */
-export function allocatableOfType(sold: Sold, reserve: Reserve): FitNode['allocatable'] {
+export function allocatableOfType(sold: NominalSize, reserve: Reserve): FitNode['allocatable'] {
   const left = RULES[reserve](sold);
   return {
     cpu: amount(left.millicores),

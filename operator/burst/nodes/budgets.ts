@@ -1,7 +1,7 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import { lastTime, nextTime, parseCron } from '../../api/cron.ts';
 import { parseDuration } from '../../api/duration.ts';
-import { countOf } from '../../api/quantity.ts';
+import { countOrPercentOf } from '../../api/quantity.ts';
 import { DISRUPTION_REASONS, type DisruptionBudget } from '../../api/worker-pool.ts';
 
 /** Why a node is removed: it is empty, or its pods fit elsewhere. */
@@ -31,7 +31,7 @@ export interface Disruption {
  * @param now milliseconds since the epoch
  * @returns also when the next budget begins or ends to apply, milliseconds since the epoch
  */
-export function limitsOf(
+export function budgetLimitsOf(
   budgets: readonly DisruptionBudget[],
   total: number,
   now: number,
@@ -46,7 +46,7 @@ export function limitsOf(
     const end = until === undefined ? '' : `, until ${rfc3339(new Date(until))}`;
     limits.push({
       // Rounded up as in Karpenter: 10% of three nodes would otherwise block for ever.
-      nodes: countOf(nodes, total, Math.ceil),
+      nodes: countOrPercentOf(nodes, total, Math.ceil),
       reasons: reasons.length > 0 ? reasons : DISRUPTION_REASONS,
       words: `its disruption budget (nodes: ${nodes}${end})`,
     });

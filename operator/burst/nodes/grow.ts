@@ -1,10 +1,10 @@
 import { atOnce, type Steps } from '../../kube/steps.ts';
-import type { Demand } from '../demand.ts';
+import type { ReplicaDemand } from '../demand.ts';
 import { addNewNode, daemonsOn } from '../fit/daemons.ts';
 import { nodeMisfit, UNSCHEDULABLE } from '../fit/filters/node.ts';
 import { roomFor } from '../fit/filters/resources.ts';
 import { asksForGPUs, hasGPUs } from '../fit/gpus.ts';
-import type { Closed, FitPod, Misfit, Offer, Packed, PendingPod, Unplaced } from '../fit/model.ts';
+import type { Closed, FitPod, Misfit, Packed, PendingPod, PricedTemplate, Unplaced } from '../fit/model.ts';
 import { nodeOf } from '../fit/node.ts';
 import type { NotJudgedReason } from '../fit/not-judged.ts';
 import { type PackOptions, packInSteps, withShare } from '../fit/pack.ts';
@@ -21,7 +21,7 @@ export const PROVISION_MS = 15 * 60_000;
 export interface GrowView {
   /** Existing nodes as once ready, with their pods. Ordered nodes are added. */
   readonly state: ClusterState;
-  readonly demands: readonly Demand[];
+  readonly demands: readonly ReplicaDemand[];
   readonly pools: readonly PoolView[];
   /** Names of nodes that are being drained and could stay; unschedulable in `state`. */
   readonly emptying: readonly string[];
@@ -64,7 +64,7 @@ interface Waiting {
 }
 
 /** Decision for waiting pods. */
-export interface Growth {
+export interface GrowthDecision {
   readonly sizes: readonly SizeChange[];
   /** Draining nodes that are needed after all. */
   readonly keep: readonly string[];
@@ -91,10 +91,10 @@ export const isLate = (pool: PoolView, now: number): boolean =>
  * Sizes of pools for waiting pods: fills existing nodes first, then ordered ones, then draining ones; buys the rest at
  * the lowest price. Pure, except that it changes `state`.
  */
-export const planGrowth = (view: GrowView): Growth => atOnce(planGrowthInSteps(view));
+export const planGrowth = (view: GrowView): GrowthDecision => atOnce(planGrowthInSteps(view));
 
 /** Like planGrowth, with pauses. `state` must not be used until it has ended. */
-export function* planGrowthInSteps(view: GrowView): Steps<Growth> {
+export function* planGrowthInSteps(view: GrowView): Steps<GrowthDecision> {
   const { state, pools, now } = view;
   const late = pools.filter((pool) => isLate(pool, now));
   const ordered = new Map<string, number>();
@@ -138,7 +138,7 @@ export function* planGrowthInSteps(view: GrowView): Steps<Growth> {
 const ASKING_SHARE = 1 / 4;
 const PACKING_SHARE = 1 / 2;
 
-function* hasRoomFor(view: GrowView, demands: readonly Demand[], late: readonly PoolView[]): Steps<boolean> {
+function* hasRoomFor(view: GrowView, demands: readonly ReplicaDemand[], late: readonly PoolView[]): Steps<boolean> {
   const { packed } = yield* attempt(view, demands, late);
   return packed.placed.size + packed.opened.length > 0;
 }
@@ -151,7 +151,7 @@ interface Attempt {
   refusal: string | undefined;
 }
 
-function* attempt(view: GrowView, demands: readonly Demand[], late: readonly PoolView[]): Steps<Attempt> {
+function* attempt(view: GrowView, demands: readonly ReplicaDemand[], late: readonly PoolView[]): Steps<Attempt> {
   const { state, emptying, daemons = [] } = view;
   const pending = demands.flatMap(({ keys, replica, isSystem }) =>
     keys.map((key): PendingPod => ({ key, pod: replica, isLast: isSystem })),
@@ -200,8 +200,8 @@ function revive(state: ClusterState, name: string): void {
   for (const [pod, count] of pods) state.place(pod, name, count);
 }
 
-const offersOf = (view: GrowView, demands: readonly Demand[], late: readonly PoolView[]): Offer[] =>
-  view.pools.flatMap((pool): Offer[] => {
+const offersOf = (view: GrowView, demands: readonly ReplicaDemand[], late: readonly PoolView[]): PricedTemplate[] =>
+  view.pools.flatMap((pool): PricedTemplate[] => {
     const { offer, name } = pool;
     if (!offer || late.includes(pool)) return [];
     const closedTo = closedPods(view, pool, demands);
@@ -209,7 +209,7 @@ const offersOf = (view: GrowView, demands: readonly Demand[], late: readonly Poo
     return [{ ...sold, ...(closedTo.size > 0 && { closedTo }) }];
   });
 
-const closedPods = (view: GrowView, pool: PoolView, demands: readonly Demand[]): ReadonlyMap<FitPod, Closed> =>
+const closedPods = (view: GrowView, pool: PoolView, demands: readonly ReplicaDemand[]): ReadonlyMap<FitPod, Closed> =>
   new Map(
     demands.flatMap(({ replica, likeness = '' }): [FitPod, Closed][] => {
       const noHelp = pool.noHelp?.get(likeness);
@@ -250,7 +250,7 @@ const LAST = 1e15;
 
 const rankOf = ({ price, isLast }: NonNullable<PoolView['offer']>): number => (isLast ? (price + 1) * LAST : price);
 
-const poolOfOffer = ({ countsAgainst }: Offer): string => countsAgainst[0]!.slice(ofPool('').length);
+const poolOfOffer = ({ countsAgainst }: PricedTemplate): string => countsAgainst[0]!.slice(ofPool('').length);
 
 /** Nodes that a quota allows of the planned ones; and the limits of the pools that it cuts. */
 function cutByQuota(view: GrowView, { opened }: Packed): { limits: Map<string, number>; refusal: string | undefined } {
@@ -292,13 +292,13 @@ function bought({ pools, demands }: GrowView, { opened }: Packed): SizeChange[] 
       hasGPUs(nodes[0]!.offer.template) && !asks
         ? ', which have GPUs that nobody asks for, as no other pool takes the pods'
         : '';
-    const why = `${countOf(pods.length, 'pod')} waited for ${countOf(nodes.length, 'node')}${dear}, first of ${oldest.who} since ${oldest.since}`;
+    const why = `${countOfGrowth(pods.length, 'pod')} waited for ${countOfGrowth(nodes.length, 'node')}${dear}, first of ${oldest.who} since ${oldest.since}`;
     const likes = pods.flatMap((key) => whose.get(key)!.likeness ?? []);
     return [{ pool: name, count: count + nodes.length, why, ...(likes.length > 0 && { pods: [...new Set(likes)] }) }];
   });
 }
 
-export const countOf = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
+export const countOfGrowth = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
 /**
  * Stops requesting nodes that did not come once something else is bought, or nobody waits: they would come in addition.
@@ -313,7 +313,7 @@ function givenUp({ mayShrink }: GrowView, pool: PoolView, isReplaced: boolean): 
 const whyClosed = ({ soldOut }: PoolView): string => soldOut ?? 'its nodes did not come within 15 minutes';
 
 function waitingOf(
-  { who, keys }: Demand,
+  { who, keys }: ReplicaDemand,
   packed: Packed,
   closed: readonly PoolView[],
   cut: ReadonlySet<string>,
@@ -360,4 +360,9 @@ function whyUnplaced(
   return { reason: 'Incurable', detail: misfits.map(({ message }: Misfit) => message).join('; ') };
 }
 
-const systemOnly = ({ who, keys }: Demand): Waiting => ({ who, pods: keys.length, reason: 'SystemOnly', detail: '' });
+const systemOnly = ({ who, keys }: ReplicaDemand): Waiting => ({
+  who,
+  pods: keys.length,
+  reason: 'SystemOnly',
+  detail: '',
+});

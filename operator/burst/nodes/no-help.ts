@@ -2,7 +2,7 @@ import { rfc3339 } from '../../api/conditions.ts';
 import type { PoolMemory, Stop } from '../../capacity/pool-memory.ts';
 import { isMovable } from '../../kube/pods.ts';
 import type { Pod } from '../../kube/resources.ts';
-import type { Demand } from '../demand.ts';
+import type { ReplicaDemand } from '../demand.ts';
 import { Judged } from '../fit/judge.ts';
 import type { FitPod, Misfit, Plugin } from '../fit/model.ts';
 import { fitPod } from '../fit/pod.ts';
@@ -39,7 +39,7 @@ export interface CameNode {
 interface HelpView {
   /** All nodes and pods. Unchanged afterwards. */
   readonly state: ClusterState;
-  readonly demands: readonly Demand[];
+  readonly demands: readonly ReplicaDemand[];
   /** Nodes that are not being drained. */
   readonly nodes: readonly CameNode[];
   /** Milliseconds since the epoch. */

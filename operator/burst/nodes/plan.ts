@@ -1,7 +1,7 @@
 import { atOnce, type Steps } from '../../kube/steps.ts';
 import type { FitPod } from '../fit/model.ts';
 import { withShare } from '../fit/pack.ts';
-import { type Growth, type GrowView, planGrowthInSteps } from './grow.ts';
+import { type GrowthDecision, type GrowView, planGrowthInSteps } from './grow.ts';
 import type { NodeView } from './model.ts';
 import { planShrinkageInSteps, type Shrinkage, type ShrinkView } from './shrink.ts';
 
@@ -21,7 +21,7 @@ export interface NodesView
 
 /** Decision about a cluster's nodes. */
 export interface NodesPlan {
-  readonly growth: Growth;
+  readonly growth: GrowthDecision;
   readonly shrinkage: Shrinkage;
 }
 

@@ -8,7 +8,7 @@ import { packInSteps } from '../fit/pack.ts';
 import { fitPod } from '../fit/pod.ts';
 import type { ClusterState } from '../fit/state.ts';
 import { type DisruptionLimit, type DisruptionReason, limitExceeded, limitReached } from './budgets.ts';
-import { countOf } from './grow.ts';
+import { countOfGrowth } from './grow.ts';
 import type { NodeView, PoolView } from './model.ts';
 import type { WhyBlocked } from './pod-budgets.ts';
 
@@ -161,7 +161,7 @@ export function* planShrinkageInSteps(view: ShrinkView): Steps<Shrinkage> {
     add(going, node.pool, 1);
     const why = isEmpty
       ? 'nothing runs on it'
-      : `its ${countOf(holders(view, node).length, 'pod')} have room elsewhere`;
+      : `its ${countOfGrowth(holders(view, node).length, 'pod')} have room elsewhere`;
     begin.push({ node: node.name, why });
   }
   return {
@@ -247,7 +247,9 @@ const limitOf = (
 function whyOverBudget(view: ShrinkView, node: NodeView, going: ReadonlyMap<string, number>): string | undefined {
   if (holders(view, node).length === 0) return undefined;
   const limit = limitOf(view, node.pool, 'Underutilized', going, limitExceeded);
-  return limit && `${limit.words} of pool ${node.pool} allows ${countOf(limit.nodes, 'node')} to be missing at once`;
+  return (
+    limit && `${limit.words} of pool ${node.pool} allows ${countOfGrowth(limit.nodes, 'node')} to be missing at once`
+  );
 }
 
 function allows(view: ShrinkView, name: string, sizes: ReadonlyMap<string, number>): boolean {

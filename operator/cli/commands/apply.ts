@@ -2,7 +2,7 @@ import { GROUP } from '../../api/group.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type Resource, resourceOf } from '../../kube/resources.ts';
-import { refusalOf } from '../acceptance.ts';
+import { specRefusalOf } from '../acceptance.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
@@ -51,7 +51,7 @@ export async function run(context: Context): Promise<number | undefined> {
     }
   }
   if (workloads.length > 0 && !isNamed(context)) tellWhere(context, workloads);
-  const refusals = await Promise.all(stored.map((key) => refusalOf(client, key, signal)));
+  const refusals = await Promise.all(stored.map((key) => specRefusalOf(client, key, signal)));
   stored.forEach(({ manifest }, index) => {
     if (refusals[index] === undefined) return;
     tell(manifest, `the operator refuses it: ${refusals[index]}`);

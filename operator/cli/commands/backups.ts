@@ -30,13 +30,13 @@ import {
   WORKLOADIDENTITIES,
 } from '../../kube/resources.ts';
 import { inNamespace } from '../clusterview.ts';
-import { type Connection, connect } from '../connect.ts';
+import { type CliConnection, connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
-import { SHOOT, WORKER_CLUSTER } from '../kinds.ts';
+import { SHOOT_KIND, WORKER_CLUSTER_KIND } from '../kinds.ts';
 import { printObject } from '../output.ts';
 import { renderTable } from '../render/table.ts';
-import { missing } from './get.ts';
+import { missingError } from './get.ts';
 
 /** Access to the backup buckets of seeds, with the rights of the person at the terminal. */
 async function bucketSource(
@@ -88,7 +88,7 @@ export async function run(context: Context): Promise<undefined> {
   if (options.flag('now')) await takeOne(context, connection, name, shoot, buckets);
 
   const found = await look(buckets, shoot ? prefixOf(shoot) : `${technicalID(namespace, name)}/`);
-  if (!shoot && found.length === 0) throw await missing(client, SHOOT, name, namespace, signal);
+  if (!shoot && found.length === 0) throw await missingError(client, SHOOT_KIND, name, namespace, signal);
   if (file === undefined) return show(context, found);
   const chosen = wanted === undefined ? found.at(-1) : found.find(({ snapshot }) => snapshot.name === wanted);
   if (!chosen) {
@@ -103,7 +103,7 @@ export async function run(context: Context): Promise<undefined> {
 /** Bucket of the cluster's seed. If the cluster is gone: all buckets. */
 async function bucketsOf(
   context: Context,
-  { client, namespace }: Connection,
+  { client, namespace }: CliConnection,
   name: string,
   shoot: Shoot | undefined,
 ): Promise<OpenBucket[]> {
@@ -111,7 +111,7 @@ async function bucketsOf(
   const seeds = (await client.list<Seed>(SEEDS, { signal })).items;
   const its = shoot ? seeds.filter(({ metadata }) => metadata.name === shoot.status?.seedName) : seeds;
   const keeping = its.filter(({ spec }) => spec.backup);
-  if (!shoot && (await client.getOrUndefined(WORKER_CLUSTER.resource, name, namespace, { signal }))) {
+  if (!shoot && (await client.getOrUndefined(WORKER_CLUSTER_KIND.resource, name, namespace, { signal }))) {
     throw new CliError(`Coppice does not host the control plane of ${name}, so it cannot back up its etcd`, {
       advice: 'use the backups of the cloud that runs it',
     });
@@ -122,7 +122,7 @@ async function bucketsOf(
     });
   }
   if (keeping.length === 0) {
-    if (!shoot) throw await missing(client, SHOOT, name, namespace, signal);
+    if (!shoot) throw await missingError(client, SHOOT_KIND, name, namespace, signal);
     const seed = shoot.status?.seedName;
     throw new CliError(
       seed ? `seed ${seed}, which hosts ${name}, has no bucket for backups` : `${name} has no seed yet`,
@@ -149,12 +149,12 @@ async function look(buckets: readonly OpenBucket[], prefix: string): Promise<Fou
 /** Requests a snapshot and waits for it. */
 async function takeOne(
   { terminal, signal }: Context,
-  { client, namespace }: Connection,
+  { client, namespace }: CliConnection,
   name: string,
   shoot: Shoot | undefined,
   buckets: readonly OpenBucket[],
 ): Promise<void> {
-  if (!shoot) throw await missing(client, SHOOT, name, namespace, signal);
+  if (!shoot) throw await missingError(client, SHOOT_KIND, name, namespace, signal);
   // Names of snapshots have whole seconds. Later than the last snapshot, even if this clock is behind that of its writer.
   const last = (await look(buckets, prefixOf(shoot))).at(-1)?.snapshot.takenAt;
   const at = new Date(Math.ceil((Math.max(Date.now(), +(last ?? 0)) + 1) / 1000) * 1000);

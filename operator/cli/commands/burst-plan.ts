@@ -8,7 +8,7 @@ import type { Context } from '../context.ts';
 import { EXIT } from '../errors.ts';
 import { printObject } from '../output.ts';
 import { planLines } from '../render/burst-plan.ts';
-import { cell } from '../render/text.ts';
+import { textCell } from '../render/text.ts';
 
 /** `coppice burst plan [NAME]` for these policies. */
 export async function plan(context: Context, garden: KubeClient, policies: readonly BurstPolicy[]): Promise<number> {
@@ -28,7 +28,8 @@ export async function plan(context: Context, garden: KubeClient, policies: reado
     return gaps.length > 0 ? EXIT.failed : EXIT.ok;
   }
   for (const [index, policy] of planned.entries()) terminal.print(...(index > 0 ? [''] : []), ...planLines(policy));
-  for (const gap of gaps) terminal.note(`${terminal.notePaint('bad', 'error:')} ${cell(`could not check: ${gap}`)}`);
+  for (const gap of gaps)
+    terminal.note(`${terminal.notePaint('bad', 'error:')} ${textCell(`could not check: ${gap}`)}`);
   terminal.note('Nothing was done.');
   // Work may fit on clusters that could not be read.
   return gaps.length > 0 ? EXIT.failed : EXIT.ok;

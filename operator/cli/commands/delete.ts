@@ -3,10 +3,10 @@ import { inNamespace } from '../clusterview.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
-import { kindOf, WORKER_CLUSTER } from '../kinds.ts';
+import { kindOf, WORKER_CLUSTER_KIND } from '../kinds.ts';
 import { explainFor, kubectlWords } from '../kubectl-words.ts';
 import { waitForCluster } from '../waiting.ts';
-import { missing } from './get.ts';
+import { missingError } from './get.ts';
 
 /** kubectl takes a kind first: `delete seed local` must not delete a cluster named `seed` or `local`. */
 async function refuseKind(context: Context): Promise<void> {
@@ -14,7 +14,7 @@ async function refuseKind(context: Context): Promise<void> {
   const [word = '', ...names] = context.positionals;
   const kind = names.length > 0 ? kindOf(word) : undefined;
   if (!kind) return;
-  const meant = kind === WORKER_CLUSTER ? `${program} delete` : `${await kubectlWords(context)} delete ${word}`;
+  const meant = kind === WORKER_CLUSTER_KIND ? `${program} delete` : `${await kubectlWords(context)} delete ${word}`;
   const where = kind.resource.namespaced ? inNamespace(options.text('namespace')) : '';
   throw new UsageError(
     `delete takes names of clusters only, and "${word}" is a kind`,
@@ -30,7 +30,7 @@ export async function run(context: Context): Promise<number | undefined> {
   const started = performance.now();
   const connection = await connect(context);
   const { client, namespace } = connection;
-  const { resource } = WORKER_CLUSTER;
+  const { resource } = WORKER_CLUSTER_KIND;
 
   const going: { name: string; uid: string | undefined }[] = [];
   let worst: number = EXIT.ok;
@@ -39,7 +39,7 @@ export async function run(context: Context): Promise<number | undefined> {
       const cluster = await client.getOrUndefined<WorkerCluster>(resource, name, namespace, { signal });
       if (cluster === undefined) {
         if (options.flag('ignore-not-found')) continue;
-        throw await missing(client, WORKER_CLUSTER, name, namespace, signal);
+        throw await missingError(client, WORKER_CLUSTER_KIND, name, namespace, signal);
       }
       // By UID: the wait must not go on for a new cluster of the same name.
       const { uid } = cluster.metadata;

@@ -5,8 +5,8 @@ import { CLOUDPROFILES } from '../../kube/resources.ts';
 import { connectGarden } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { BurstDemo } from '../demo/burst-demo.ts';
-import { DEMO, type Sold, soldAs, stage } from '../demo/burst-objects.ts';
-import { cleanUp, leftOfDemo } from '../demo/clean-up.ts';
+import { DEMO, type StandInMachine, soldAs, stageObjects } from '../demo/burst-objects.ts';
+import { cleanUpDemo, leftOfDemo } from '../demo/clean-up.ts';
 import { type ExistingKarmada, karmadaLeft, karmadaOf } from '../demo/existing-karmada.ts';
 import type { Fleet } from '../demo/fleet.ts';
 import { KARMADA_SECRET } from '../demo/karmada-fleet.ts';
@@ -15,7 +15,7 @@ import { CliError, EXIT, InterruptedError, UsageError } from '../errors.ts';
 import { gardenKubeconfigFile } from '../garden.ts';
 import { kubectlWords } from '../kubectl-words.ts';
 import { formatAge } from '../render/age.ts';
-import { cell } from '../render/text.ts';
+import { textCell } from '../render/text.ts';
 
 /** Limit of the clean-up after Ctrl-C. */
 const CLEAN_UP_MS = 8 * 60_000;
@@ -28,7 +28,7 @@ export async function run(context: Context): Promise<undefined> {
   const file = options.text('karmada');
   const { client } = await connectGarden(context);
   const started = Date.now();
-  const tell = (line: string) => terminal.print(`[${formatAge(Date.now() - started).padStart(5)}] ${cell(line)}`);
+  const tell = (line: string) => terminal.print(`[${formatAge(Date.now() - started).padStart(5)}] ${textCell(line)}`);
   const timeout = options.number('timeout');
   const deadline = timeout === undefined ? undefined : AbortSignal.timeout(timeout);
   const over = deadline ? AbortSignal.any([signal, deadline]) : signal;
@@ -41,7 +41,7 @@ export async function run(context: Context): Promise<undefined> {
       tell('an earlier demo was interrupted: removing what it left behind');
       const before = await karmadaLeft(client, namespace, over);
       if (before) opened.push(before);
-      await cleanUp(client, namespace, before?.fleet, over).catch(async (error: Error) => {
+      await cleanUpDemo(client, namespace, before?.fleet, over).catch(async (error: Error) => {
         over.throwIfAborted();
         const kubectl = await kubectlWords(context);
         const advice =
@@ -57,10 +57,10 @@ export async function run(context: Context): Promise<undefined> {
     // Work of an earlier demo that the garden no longer has.
     await at?.fleet.takeWork(over);
     await at?.fleet.takeRest(over);
-    const said = (line: string) => options.flag('verbose') && terminal.note(`scheduler: ${cell(line)}`);
+    const said = (line: string) => options.flag('verbose') && terminal.note(`scheduler: ${textCell(line)}`);
     const fleet = at?.fleet ?? new NeutralFleet(client, gardenKubeconfigFile(env), env, said);
     const sold = soldAs(await profileManifests());
-    const end = (stop: AbortSignal) => cleanUp(client, namespace, at?.fleet, stop);
+    const end = (stop: AbortSignal) => cleanUpDemo(client, namespace, at?.fleet, stop);
     await play(context, { client, fleet, sold, local, tell, over, end });
   } catch (error) {
     if (signal.aborted) throw new InterruptedError();
@@ -78,7 +78,7 @@ export async function run(context: Context): Promise<undefined> {
 interface Play {
   readonly client: KubeClient;
   readonly fleet: Fleet;
-  readonly sold: readonly Sold[];
+  readonly sold: readonly StandInMachine[];
   readonly local: CloudProfile;
   readonly over: AbortSignal;
   readonly tell: (line: string) => void;
@@ -91,7 +91,7 @@ async function play({ terminal }: Context, { client, fleet, sold, local, over, t
   );
   let failure: unknown;
   try {
-    for (const object of [...fleet.objects, ...stage(local, sold, fleet.hub)])
+    for (const object of [...fleet.objects, ...stageObjects(local, sold, fleet.hub)])
       await client.apply(object, { signal: over });
     tell(
       `Hub ${DEMO} and CloudProfile ${DEMO} are created. All machines are local and nothing is billed; these are prices of clouds, in USD an hour: ${prices.join(', ')}`,

@@ -7,14 +7,22 @@ import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { DEPLOYMENTS, NODES, PODS, SECRETS, STATEFULSETS } from '../../kube/resources.ts';
-import { conditionOf, lacksControlPlane, simulatedWarning } from '../clusterview.ts';
-import { type Connection, connect } from '../connect.ts';
+import { conditionOf, showsNoControlPlane, simulatedWarning } from '../clusterview.ts';
+import { type CliConnection, connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { explain, UsageError } from '../errors.ts';
-import { type CliKind, kindOf, kindWords, MEMBERSHIP, SEED, SHOOT, WORKER_CLUSTER } from '../kinds.ts';
+import {
+  type CliKind,
+  kindOf,
+  kindWords,
+  MEMBERSHIP_KIND,
+  SEED_KIND,
+  SHOOT_KIND,
+  WORKER_CLUSTER_KIND,
+} from '../kinds.ts';
 import {
   type ClusterDescription,
-  type ControlPlanePart,
+  type ControlPlaneWorkload,
   describeTree,
   type MachineDescription,
   objectTree,
@@ -23,7 +31,7 @@ import {
 } from '../render/describe.ts';
 import { renderTree } from '../render/tree.ts';
 import { didYouMean } from '../suggest.ts';
-import { missing } from './get.ts';
+import { missingError } from './get.ts';
 
 const API_SERVER = "the cluster's own API server";
 /** Time limit for each part: one that does not answer must not delay the others. */
@@ -36,7 +44,7 @@ export async function run(context: Context): Promise<undefined> {
   const connection = await connect(context);
   const namespace = kind.resource.namespaced ? connection.namespace : undefined;
   const object = await connection.client.getOrUndefined(kind.resource, name, namespace, { signal: context.signal });
-  if (object === undefined) throw await missing(connection.client, kind, name, namespace, context.signal);
+  if (object === undefined) throw await missingError(connection.client, kind, name, namespace, context.signal);
 
   const view = {
     now: Date.now(),
@@ -44,7 +52,7 @@ export async function run(context: Context): Promise<undefined> {
     grouping: !options.flag('no-grouping'),
   };
   const table = { paint: terminal.paint, ...(terminal.width === undefined ? {} : { width: terminal.width }) };
-  if (kind !== WORKER_CLUSTER && kind !== SHOOT) {
+  if (kind !== WORKER_CLUSTER_KIND && kind !== SHOOT_KIND) {
     terminal.print(...renderTree(TREE_HEADER, objectTree(object, view), table));
     return;
   }
@@ -57,7 +65,7 @@ function target(positionals: readonly string[]): { kind: CliKind; name: string }
   const [first, second] = positionals;
   if (first === undefined) throw new UsageError('describe needs a NAME', 'usage: coppice describe [KIND] NAME');
   const [word, name] = second !== undefined ? [first, second] : first.includes('/') ? split(first) : [undefined, first];
-  if (word === undefined) return { kind: WORKER_CLUSTER, name: name! };
+  if (word === undefined) return { kind: WORKER_CLUSTER_KIND, name: name! };
   const kind = kindOf(word);
   if (kind === undefined) throw new UsageError(`describe: unknown kind "${word}"`, didYouMean(word, kindWords()));
   return { kind, name: name! };
@@ -70,7 +78,7 @@ function split(word: string): [string, string] {
 
 /** Reads everything that belongs to a cluster. A part that cannot be read becomes a gap, not an error. */
 async function gather(
-  connection: Connection,
+  connection: CliConnection,
   object: WorkerCluster | Shoot,
   signal: AbortSignal,
 ): Promise<ClusterDescription> {
@@ -81,7 +89,7 @@ async function gather(
     picture.cluster = object as WorkerCluster;
     const { name } = object.metadata;
     const found = await noting(picture, 'its hubs', signal, () =>
-      client.list<Membership>(MEMBERSHIP.resource, {
+      client.list<Membership>(MEMBERSHIP_KIND.resource, {
         namespace,
         signal: AbortSignal.any([signal, AbortSignal.timeout(PEEK_MS)]),
       }),
@@ -97,7 +105,7 @@ async function gather(
         await gatherNodes(connection, picture, own && { namespace, ...own }, signal);
       return picture;
     }
-    picture.shoot = await client.getOrUndefined<Shoot>(SHOOT.resource, ref.name, ref.namespace ?? namespace, {
+    picture.shoot = await client.getOrUndefined<Shoot>(SHOOT_KIND.resource, ref.name, ref.namespace ?? namespace, {
       signal,
     });
   } else {
@@ -105,7 +113,7 @@ async function gather(
   }
   const { shoot } = picture;
   // No control plane: there is nothing else to read.
-  if (shoot === undefined || lacksControlPlane(shoot)) return picture;
+  if (shoot === undefined || showsNoControlPlane(shoot)) return picture;
 
   const peek = AbortSignal.any([signal, AbortSignal.timeout(PEEK_MS)]);
   const shootNamespace = shoot.metadata.namespace ?? namespace;
@@ -140,7 +148,7 @@ interface KubeconfigPlace {
 
 /** Reads nodes, which is all that is visible of a managed or attached cluster. `at` absent: the cluster is the garden itself. */
 async function gatherNodes(
-  { client }: Connection,
+  { client }: CliConnection,
   picture: ClusterDescription,
   at: KubeconfigPlace | undefined,
   signal: AbortSignal,
@@ -169,7 +177,7 @@ async function noting<T>(
 async function seedClient(garden: KubeClient, shoot: Shoot, signal: AbortSignal): Promise<KubeClient | undefined> {
   const name = shoot.status?.seedName ?? shoot.spec.seedName;
   if (name === undefined) return undefined;
-  const seed = await garden.getOrUndefined<Seed>(SEED.resource, name, undefined, { signal });
+  const seed = await garden.getOrUndefined<Seed>(SEED_KIND.resource, name, undefined, { signal });
   const ref = seed && seedKubeconfigRef(seed);
   if (ref === undefined) return garden;
   return secretClient(garden, ref, signal, true);
@@ -208,7 +216,7 @@ async function nodesOf(
   }
 }
 
-async function controlPlane(seed: KubeClient, namespace: string, signal: AbortSignal): Promise<ControlPlanePart[]> {
+async function controlPlane(seed: KubeClient, namespace: string, signal: AbortSignal): Promise<ControlPlaneWorkload[]> {
   const [sets, deployments] = await Promise.all([
     seed.list(STATEFULSETS, { namespace, signal }),
     seed.list(DEPLOYMENTS, { namespace, signal }),

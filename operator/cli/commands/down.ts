@@ -7,7 +7,7 @@ import { ToolCache, toolsDirectory } from '../../garden/toolchain/cache.ts';
 import { dataDirectory } from '../../garden/toolchain/pulumi-engine.ts';
 import { personalKubeconfigs } from '../../kube/kubeconfig-files.ts';
 import { keyOf, WORKERCLUSTERS } from '../../kube/resources.ts';
-import { combined, connectGarden, foundFiles } from '../connect.ts';
+import { combinedKubeconfig, connectGarden, foundFiles } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError } from '../errors.ts';
 import { markDeleted, openGarden } from '../garden.ts';
@@ -46,7 +46,7 @@ export async function run(context: Context): Promise<undefined> {
 async function currentContext(env: Context['env']): Promise<string> {
   try {
     const found = await foundFiles(personalKubeconfigs(env));
-    return (await combined(found))['current-context'] ?? '';
+    return (await combinedKubeconfig(found))['current-context'] ?? '';
   } catch {
     // An unreadable kubeconfig selects no cluster.
     return '';

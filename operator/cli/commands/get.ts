@@ -3,11 +3,11 @@ import type { KubeClient } from '../../kube/client.ts';
 import { silent } from '../../kube/log.ts';
 import { reflect } from '../../kube/reflector.ts';
 import { keyOf } from '../../kube/resources.ts';
-import { columnsOf, isSimulated, lacksControlPlane } from '../clusterview.ts';
-import { type Connection, connect } from '../connect.ts';
+import { columnsOf, isSimulated, showsNoControlPlane } from '../clusterview.ts';
+import { type CliConnection, connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT, explain, UsageError } from '../errors.ts';
-import { CLI_API_VERSION, CLI_KINDS, type CliKind, kindOf, kindWords, WORKER_CLUSTER } from '../kinds.ts';
+import { CLI_API_VERSION, CLI_KINDS, type CliKind, kindOf, kindWords, WORKER_CLUSTER_KIND } from '../kinds.ts';
 import { printObject } from '../output.ts';
 import { renderTable, type TableOptions } from '../render/table.ts';
 import { didYouMean } from '../suggest.ts';
@@ -36,7 +36,7 @@ export async function run(context: Context): Promise<number | undefined> {
     const kind = kinds[0]!;
     const inNamespace = kind.resource.namespaced ? namespace : undefined;
     const object = await client.getOrUndefined(kind.resource, name, inNamespace, { signal });
-    if (object === undefined) throw await missing(client, kind, name, inNamespace, signal);
+    if (object === undefined) throw await missingError(client, kind, name, inNamespace, signal);
     if (format === 'json' || format === 'yaml') await printObject(terminal, format, object);
     else show([{ kind, objects: [object] }], context, false);
     return undefined;
@@ -67,7 +67,12 @@ export async function run(context: Context): Promise<number | undefined> {
 }
 
 /** Prints the table, then a row for each change, until the signal is aborted. */
-async function watch(context: Context, { client, namespace }: Connection, kind: CliKind, name?: string): Promise<void> {
+async function watch(
+  context: Context,
+  { client, namespace }: CliConnection,
+  kind: CliKind,
+  name?: string,
+): Promise<void> {
   const { options, terminal, signal } = context;
   const everywhere = options.flag('all-namespaces');
   const seen = new Map<string, string | undefined>();
@@ -135,7 +140,7 @@ export function notFound(
 const MOST_NAMED = 12;
 
 /** Error for an object that the API server does not have, with the most similar name or all existing names. */
-export async function missing(
+export async function missingError(
   client: Pick<KubeClient, 'list'>,
   kind: CliKind,
   name: string,
@@ -158,7 +163,7 @@ const PATIENCE_MS = 2000;
 
 function target(positionals: readonly string[]): { kinds: readonly CliKind[]; name?: string } {
   let [word, name] = positionals;
-  if (word === undefined) return { kinds: [WORKER_CLUSTER] };
+  if (word === undefined) return { kinds: [WORKER_CLUSTER_KIND] };
   if (name === undefined && word.includes('/')) {
     const slash = word.indexOf('/');
     name = word.slice(slash + 1);
@@ -218,7 +223,7 @@ function show(groups: readonly Group[], { options, terminal }: Context, everywhe
     const names = simulated.map((object) => object.metadata.name).join(', ');
     const text = `SIMULATED: ${names} ${simulated.length === 1 ? 'has' : 'have'} simulated nodes; nothing exists in a cloud.`;
     terminal.note(terminal.notePaint('loud', text));
-    const empty = simulated.filter(lacksControlPlane).map((object) => object.metadata.name);
+    const empty = simulated.filter(showsNoControlPlane).map((object) => object.metadata.name);
     if (empty.length > 0) {
       const none = `NO CONTROL PLANE: no API server answers at the kubeconfig of ${empty.join(', ')}.`;
       terminal.note(terminal.notePaint('loud', none));

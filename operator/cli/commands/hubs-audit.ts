@@ -1,5 +1,5 @@
 import { type Audit, HubAudit } from '../../controllers/membership/audit.ts';
-import { cleanUp } from '../../controllers/membership/clean.ts';
+import { cleanUpMembership } from '../../controllers/membership/clean.ts';
 import { isOurs, type LeftOver } from '../../controllers/membership/left-overs.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -7,7 +7,7 @@ import { EXIT } from '../errors.ts';
 import { printObject } from '../output.ts';
 import { LEFT_OVERS_HEADER, leftOverRows } from '../render/hubs.ts';
 import { renderTable } from '../render/table.ts';
-import { cell } from '../render/text.ts';
+import { textCell } from '../render/text.ts';
 
 /** Time that a hub's controllers get to remove objects. Karmada's Works are read every 10 s. */
 const PATIENCE_MS = 30_000;
@@ -17,7 +17,7 @@ export async function run(context: Context): Promise<number> {
   const { options, terminal, signal, env } = context;
   const { client } = await connect(context);
   const audit = new HubAudit(client, env.COPPICE_NAMESPACE ?? 'kube-system');
-  const note = (text: string) => terminal.note(`${terminal.notePaint('bad', 'error:')} ${cell(text)}`);
+  const note = (text: string) => terminal.note(`${terminal.notePaint('bad', 'error:')} ${textCell(text)}`);
   try {
     const found = await audit.look(signal);
     if (!options.flag('clean')) {
@@ -29,12 +29,12 @@ export async function run(context: Context): Promise<number> {
     }
     const told = ({ cluster, hub }: LeftOver['owner'], where: string) =>
       terminal.note(
-        cell(
+        textCell(
           `Removing from ${where} what the membership of cluster ${cluster.namespace}/${cluster.name} in Hub ${hub} left behind ...`,
         ),
       );
     const how = { told, patienceMs: PATIENCE_MS, now: () => new Date() };
-    const problems = await cleanUp(client, found, how, signal);
+    const problems = await cleanUpMembership(client, found, how, signal);
     const after = await audit.look(signal);
     await show(context, after);
     for (const gap of after.gaps) note(`could not check: ${gap}`);

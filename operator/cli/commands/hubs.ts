@@ -3,7 +3,7 @@ import type { Membership } from '../../api/membership.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
-import { HUB, MEMBERSHIP } from '../kinds.ts';
+import { HUB_KIND, MEMBERSHIP_KIND } from '../kinds.ts';
 import { printObject } from '../output.ts';
 import { HUBS_HEADER, hubRows, MEMBERSHIPS_HEADER, membershipRows } from '../render/hubs.ts';
 import { renderTable } from '../render/table.ts';
@@ -18,11 +18,11 @@ export async function run(context: Context): Promise<number | undefined> {
   const { client } = await connect(context);
   const namespace = options.text('namespace');
   const [all, found] = await Promise.all([
-    client.list<Hub>(HUB.resource, { signal }),
-    client.list<Membership>(MEMBERSHIP.resource, { namespace, signal }),
+    client.list<Hub>(HUB_KIND.resource, { signal }),
+    client.list<Membership>(MEMBERSHIP_KIND.resource, { namespace, signal }),
   ]);
   const hubs = all.items.filter(({ metadata }) => name === undefined || metadata.name === name);
-  if (name !== undefined && hubs.length === 0) throw notFound(HUB, name, undefined, namesOf(all.items));
+  if (name !== undefined && hubs.length === 0) throw notFound(HUB_KIND, name, undefined, namesOf(all.items));
   const memberships = found.items.filter(({ spec }) => name === undefined || spec.hub === name);
   const format = options.text('output');
   if (format === 'json' || format === 'yaml') {

@@ -4,15 +4,15 @@ import { rewriteUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
 import { personalKubeconfigs } from '../../kube/kubeconfig-files.ts';
 import { SECRETS } from '../../kube/resources.ts';
 import { inNamespace } from '../clusterview.ts';
-import { type Connection, connect } from '../connect.ts';
+import { type CliConnection, connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
 import { gardenKubeconfigFile } from '../garden.ts';
-import { WORKER_CLUSTER } from '../kinds.ts';
+import { WORKER_CLUSTER_KIND } from '../kinds.ts';
 import { addContext, bundleOf, namespaceOf, parseKubeconfig, removeContext } from '../kubeconfig/config.ts';
 import { contextName, GARDEN_CONTEXT } from '../kubeconfig/context-names.ts';
 import { changeKubeconfig, fileToChange, readOptional } from '../kubeconfig/file.ts';
-import { missing } from './get.ts';
+import { missingError } from './get.ts';
 
 /** Options of certificates on request. */
 const ON_REQUEST = ['viewer', 'expires-in', 'exec'];
@@ -82,8 +82,8 @@ async function clusterKubeconfig(context: Context, name: string): Promise<{ text
   const connection = await connect(context);
   const { client, namespace } = connection;
   const { options, signal } = context;
-  const cluster = await client.getOrUndefined<WorkerCluster>(WORKER_CLUSTER.resource, name, namespace, { signal });
-  if (cluster === undefined) throw await missing(client, WORKER_CLUSTER, name, namespace, signal);
+  const cluster = await client.getOrUndefined<WorkerCluster>(WORKER_CLUSTER_KIND.resource, name, namespace, { signal });
+  if (cluster === undefined) throw await missingError(client, WORKER_CLUSTER_KIND, name, namespace, signal);
   if (cluster.spec.attached?.garden)
     throw new CliError(`WorkerCluster "${name}" is the garden itself`, {
       exitCode: EXIT.notFound,
@@ -120,7 +120,7 @@ function whyOnlySecret({ spec, status }: WorkerCluster): string | undefined {
 }
 
 async function storedKubeconfig(
-  { client, namespace }: Connection,
+  { client, namespace }: CliConnection,
   cluster: WorkerCluster,
   signal: AbortSignal,
 ): Promise<string> {

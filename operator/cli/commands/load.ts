@@ -7,8 +7,8 @@ import type { Context } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
 import { gardenDirectory } from '../garden.ts';
 import { howToCallCoppice } from '../invocation.ts';
-import { WORKER_CLUSTER } from '../kinds.ts';
-import { missing } from './get.ts';
+import { WORKER_CLUSTER_KIND } from '../kinds.ts';
+import { missingError } from './get.ts';
 
 const ARCHIVE = /\.(?:tar|tgz|tar\.gz|tar\.zst)$/;
 
@@ -116,8 +116,8 @@ async function saved(image: string, ref: string, folder: string, { terminal, env
 async function findCluster(context: Context, name: string): Promise<{ name: string; namespace: string }> {
   const { client, namespace } = await connectGarden(context);
   try {
-    const found = await client.getOrUndefined(WORKER_CLUSTER.resource, name, namespace);
-    if (!found) throw await missing(client, WORKER_CLUSTER, name, namespace, context.signal);
+    const found = await client.getOrUndefined(WORKER_CLUSTER_KIND.resource, name, namespace);
+    if (!found) throw await missingError(client, WORKER_CLUSTER_KIND, name, namespace, context.signal);
     return { name, namespace };
   } finally {
     await client.close();

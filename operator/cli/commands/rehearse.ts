@@ -3,7 +3,7 @@ import { basename, dirname } from 'node:path';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { burstClusterName } from '../../api/names.ts';
 import { profileManifests } from '../../api/profiles.ts';
-import { limitsOf } from '../../controllers/burst/limits.ts';
+import { policyLimitsOf } from '../../controllers/burst/limits.ts';
 import { yamlDocument } from '../../kube/yaml.ts';
 import { nodesAlone, otherWaits } from '../../rehearsal/baselines.ts';
 import { boundOf } from '../../rehearsal/bound/bound.ts';
@@ -14,12 +14,12 @@ import { type Scenario, scenarioOf } from '../../rehearsal/scenario.ts';
 import type { Entry } from '../../rehearsal/state.ts';
 import { type Survey, surveyTrace } from '../../rehearsal/survey.ts';
 import type { CurveOptions } from '../../rehearsal/trace/curves.ts';
-import { instant, readTrace } from '../../rehearsal/trace/trace.ts';
+import { parseInstant, readTrace } from '../../rehearsal/trace/trace.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
 import { readManifests } from '../manifests.ts';
 import { printObject } from '../output.ts';
-import { parseDuration } from '../parse.ts';
+import { parseCliDuration } from '../parse.ts';
 import { renderReport, timelineLines } from '../render/rehearsal.ts';
 import { rehearsalChart } from '../render/rehearsal-chart.ts';
 import { rehearsalDocument } from '../render/rehearsal-document.ts';
@@ -147,7 +147,7 @@ async function comparedTo(
   }
   return {
     currency: policy.spec.budget.currency,
-    stabilisationMs: limitsOf(policy.spec).pendingForMs,
+    stabilisationMs: policyLimitsOf(policy.spec).pendingForMs,
     policy: report.work,
     otherwise,
     bound,
@@ -243,10 +243,10 @@ function speedOf({ options }: Context): number | undefined {
 function untilOf({ options }: Context, survey: Survey): number | undefined {
   const text = options.text('until');
   if (text === undefined) return undefined;
-  const date = instant(text);
+  const date = parseInstant(text);
   if (date?.dated && !survey.dated)
     throw new UsageError(`--until ${text} is a date, and the trace has none`, 'give a duration');
-  const duration = parseDuration(text);
+  const duration = parseCliDuration(text);
   const until = date?.dated ? date.at : duration === undefined ? undefined : survey.start + duration;
   // Limit of Date.
   if (until === undefined || until > 3e14)

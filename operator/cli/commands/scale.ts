@@ -1,5 +1,5 @@
 import { changeSpec } from '../change-spec.ts';
-import { inNamespace, isAsleep } from '../clusterview.ts';
+import { inNamespace, isShownAsleep } from '../clusterview.ts';
 import { connect } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { UsageError } from '../errors.ts';
@@ -21,6 +21,6 @@ export async function run(context: Context): Promise<undefined> {
   const change = before === undefined ? `${nodes}` : before === nodes ? `${nodes}, as before` : `${before} to ${nodes}`;
   const isFloor = pools.some(({ autoscale }) => autoscale === 'Coppice');
   const floor = isFloor ? ' at least; pools with autoscale: Coppice may have more' : '';
-  const asleep = isAsleep(old) ? ' It sleeps, and has them when it wakes.' : '';
+  const asleep = isShownAsleep(old) ? ' It sleeps, and has them when it wakes.' : '';
   terminal.print(`WorkerCluster ${name}: nodes ${change}${floor}.${asleep}`);
 }

@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../../api/meta.ts';
 import type { WorkerCluster, WorkerClusterSpec } from '../../api/workercluster.ts';
 import { seedPossible, wayToSeed } from '../../garden/host/capabilities.ts';
-import { includes } from '../../kube/applier.ts';
+import { includesFields } from '../../kube/applier.ts';
 import { KubeApiError } from '../../kube/errors.ts';
-import { inNamespace, isAsleep } from '../clusterview.ts';
-import { type Connection, connectGarden } from '../connect.ts';
+import { inNamespace, isShownAsleep } from '../clusterview.ts';
+import { type CliConnection, connectGarden } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { stayWithGarden, withGarden } from '../foreground.ts';
@@ -20,7 +20,7 @@ import {
   quote,
   shownPath,
 } from '../invocation.ts';
-import { WORKER_CLUSTER } from '../kinds.ts';
+import { WORKER_CLUSTER_KIND } from '../kinds.ts';
 import { contextName } from '../kubeconfig/context-names.ts';
 import { readManifests } from '../manifests.ts';
 import { askWhetherServes } from '../serving.ts';
@@ -46,7 +46,7 @@ async function hostingHere({ env, options }: Pick<Context, 'env' | 'options'>): 
 /** Throws CliError if one of `objects` can never become Ready here, so that nobody waits for it. */
 function refuseImpossible({ kind, why }: Hosting, objects: readonly KubeObject[], env: Context['env']): void {
   const isImpossible = { all: () => false, simulated: isOfLocalMachines, nothing: isHosted }[kind];
-  const first = objects.find((object) => object.kind === WORKER_CLUSTER.resource.kind && isImpossible(object));
+  const first = objects.find((object) => object.kind === WORKER_CLUSTER_KIND.resource.kind && isImpossible(object));
   if (first === undefined) return;
   const what = kind === 'nothing' ? 'host' : 'create the nodes of';
   throw new CliError(`this garden cannot ${what} WorkerCluster ${first.metadata.name}: ${why}`, {
@@ -94,11 +94,11 @@ export async function run(context: Context): Promise<number | undefined> {
       const { applied, action } = await applyWhenKnown(connection, object, { keep, signal });
       const what = `${object.kind} ${object.metadata.name}`;
       isFirst ||= action === 'created';
-      if (action === 'kept' && !includes(applied.spec, object.spec)) {
+      if (action === 'kept' && !includesFields(applied.spec, object.spec)) {
         const apply = `${coppice} apply -f ${quote(shownPath(example, personsFolder(env)))}`;
         terminal.note(`${what} exists and is not changed; "${apply}" changes it to match the example.`);
       } else if (action !== 'kept') terminal.note(`${what} ${action}.`);
-      if (applied.kind === WORKER_CLUSTER.resource.kind) clusters.push(applied as WorkerCluster);
+      if (applied.kind === WORKER_CLUSTER_KIND.resource.kind) clusters.push(applied as WorkerCluster);
     }
     const ready: WorkerCluster[] = [];
     for (const cluster of clusters) {
@@ -109,7 +109,7 @@ export async function run(context: Context): Promise<number | undefined> {
         terminal.note(`WorkerCluster ${name} cannot become Ready, because this garden has no seed; see "${look}".`);
         continue;
       }
-      const here: Connection = { ...connection, namespace: metadata.namespace ?? connection.namespace };
+      const here: CliConnection = { ...connection, namespace: metadata.namespace ?? connection.namespace };
       const timeoutMs = options.number('timeout');
       const awaited = await waitForCluster(here, context, {
         name: metadata.name,
@@ -120,12 +120,12 @@ export async function run(context: Context): Promise<number | undefined> {
         timeoutMs,
         since,
       });
-      if (awaited !== undefined && !isAsleep(awaited)) ready.push(awaited);
+      if (awaited !== undefined && !isShownAsleep(awaited)) ready.push(awaited);
     }
     const table = { wide: false, everywhere: false, now: Date.now(), paint: terminal.paint };
     if (ready.length > 0) {
       const width = terminal.width === undefined ? {} : { width: terminal.width };
-      terminal.print('', ...tableOf(WORKER_CLUSTER, ready, { ...table, ...width }));
+      terminal.print('', ...tableOf(WORKER_CLUSTER_KIND, ready, { ...table, ...width }));
       if (isFirst) await tellNextSteps(context, ready[0]!);
     }
     await connection.client.close();
@@ -152,7 +152,7 @@ async function tellNextSteps({ terminal, env }: Context, cluster: WorkerCluster)
 
 /** Applies a manifest; retries while the operator has not installed the CRDs yet. */
 async function applyWhenKnown(
-  { client, namespace }: Connection,
+  { client, namespace }: CliConnection,
   object: KubeObject,
   options: { keep: boolean; signal: AbortSignal },
 ): Promise<Applied> {

@@ -6,10 +6,10 @@ import { connectGarden } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { EXIT, explain } from '../errors.ts';
 import { openGarden } from '../garden.ts';
-import { SEED, WORKER_CLUSTER } from '../kinds.ts';
+import { SEED_KIND, WORKER_CLUSTER_KIND } from '../kinds.ts';
 import { printObject } from '../output.ts';
 import { type Cell, renderTable } from '../render/table.ts';
-import { cell } from '../render/text.ts';
+import { textCell } from '../render/text.ts';
 import { tableOf } from './get.ts';
 
 const PEEK_MS = 5000;
@@ -31,7 +31,7 @@ export async function run(context: Context): Promise<number> {
     try {
       const { client } = await connectGarden(context);
       const peek = AbortSignal.any([signal, AbortSignal.timeout(PEEK_MS)]);
-      const lists = [SEED, WORKER_CLUSTER].map(({ resource }) => client.list(resource, { signal: peek }));
+      const lists = [SEED_KIND, WORKER_CLUSTER_KIND].map(({ resource }) => client.list(resource, { signal: peek }));
       [seeds, clusters] = (await Promise.all(lists)).map((list) => list.items) as [KubeObject[], KubeObject[]];
     } catch (error) {
       signal.throwIfAborted();
@@ -65,12 +65,12 @@ export async function run(context: Context): Promise<number> {
     paint: terminal.paint,
     ...(terminal.width === undefined ? {} : { width: terminal.width }),
   };
-  terminal.print(...headline(report, program));
+  terminal.print(...headlineText(report, program));
   const components = componentRows(report);
   if (components.length > 0)
     terminal.print('', ...renderTable(['PART', 'STATE', 'PID', 'RESTARTS', 'MESSAGE'], components, table));
-  if (seeds.length > 0) terminal.print('', ...tableOf(SEED, seeds, table));
-  if (clusters.length > 0) terminal.print('', ...tableOf(WORKER_CLUSTER, clusters, table));
+  if (seeds.length > 0) terminal.print('', ...tableOf(SEED_KIND, seeds, table));
+  if (clusters.length > 0) terminal.print('', ...tableOf(WORKER_CLUSTER_KIND, clusters, table));
   else if (report.apiserver?.ready && trouble === '') terminal.print('', 'There are no clusters yet.');
   if (trouble !== '') terminal.note(`${terminal.notePaint('bad', 'error:')} ${trouble}`);
   return ok ? EXIT.ok : EXIT.failed;
@@ -82,25 +82,25 @@ function isHealthy(state: ComponentStatus['state']): boolean {
 }
 
 /** State of the garden and egress of its pods. */
-export function headline({ phase, error, notice, apiserver, egress }: GardenStatus, program: string): string[] {
+export function headlineText({ phase, error, notice, apiserver, egress }: GardenStatus, program: string): string[] {
   const says: Record<GardenStatus['phase'], string> = {
     absent: `There is no garden here; "${program} up" creates one.`,
     starting: 'The garden is starting.',
     ready: `The garden is up at ${apiserver?.server}.`,
     stopping: 'The garden is stopping.',
     stopped: `The garden is stopped, and its state is kept; "${program} up" starts it again.`,
-    failed: `The garden failed: ${cell(error)}`,
+    failed: `The garden failed: ${textCell(error)}`,
     unattended: `The garden's daemon was killed, and nothing restarts the garden's processes now; "${program} up" starts the daemon, "${program} stop" stops the processes.`,
   };
-  return [says[phase], ...(notice ? [cell(notice)] : []), ...(egress ? [cell(egressLine(egress))] : [])];
+  return [says[phase], ...(notice ? [textCell(notice)] : []), ...(egress ? [textCell(egressLine(egress))] : [])];
 }
 
 function componentRows(report: GardenStatus): (Cell | string)[][] {
   return report.components.map(({ name, state, pid, restarts, message }) => [
     name,
-    { text: cell(state), tone: isHealthy(state) ? 'good' : 'bad' },
-    cell(pid),
-    cell(restarts),
-    cell(message),
+    { text: textCell(state), tone: isHealthy(state) ? 'good' : 'bad' },
+    textCell(pid),
+    textCell(restarts),
+    textCell(message),
   ]);
 }

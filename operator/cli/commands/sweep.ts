@@ -3,7 +3,7 @@ import {
   accountKeyOf,
   type CredentialsUse,
   credentialsOf,
-  sourceOf,
+  credentialsSourceOf,
   usedByBinding,
 } from '../../accounts/credentials.ts';
 import { IdentityTokens } from '../../accounts/identity-tokens.ts';
@@ -227,7 +227,7 @@ async function accountsOf(
       continue;
     const credentials = await obtainCredentials(source, use, signal).catch((error: unknown) => {
       signal.throwIfAborted();
-      told(`${profile.metadata.name} with ${sourceOf(use)}: ${errorText(error)}`);
+      told(`${profile.metadata.name} with ${credentialsSourceOf(use)}: ${errorText(error)}`);
     });
     if (!credentials) continue;
     const regions = profile.spec.regions.map(({ name }) => name);

@@ -28,7 +28,7 @@ import {
   privateCluster,
   REPLICA,
   RISEN,
-  type Sold,
+  type StandInMachine,
   WORK,
 } from './burst-objects.ts';
 import type { Fleet } from './fleet.ts';
@@ -45,7 +45,7 @@ const secondsSince = (time: number): string => ((Date.now() - time) / 1000).toFi
 export class BurstDemo {
   readonly #garden: KubeClient;
   readonly #fleet: Fleet;
-  readonly #sold: readonly Sold[];
+  readonly #sold: readonly StandInMachine[];
   readonly #tell: (line: string) => void;
   readonly #signal: AbortSignal;
   readonly #clients: KubeClient[] = [];
@@ -57,7 +57,7 @@ export class BurstDemo {
   constructor(
     garden: KubeClient,
     fleet: Fleet,
-    sold: readonly Sold[],
+    sold: readonly StandInMachine[],
     tell: (line: string) => void,
     signal: AbortSignal,
   ) {

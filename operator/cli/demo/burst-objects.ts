@@ -29,7 +29,7 @@ const SOLD_AS = [
 ];
 
 /** Cloud machine that a local machine represents. */
-export interface Sold {
+export interface StandInMachine {
   readonly candidate: string;
   readonly machineType: string;
   readonly region: string;
@@ -38,7 +38,7 @@ export interface Sold {
 }
 
 /** On-demand prices of these machines, from Coppice's CloudProfiles. Throws if a profile lacks one. */
-export const soldAs = (profiles: readonly CloudProfile[]): Sold[] =>
+export const soldAs = (profiles: readonly CloudProfile[]): StandInMachine[] =>
   SOLD_AS.map(({ candidate, profile, machineType, region }) => {
     const type = profiles
       .find(({ metadata }) => metadata.name === profile)
@@ -57,7 +57,7 @@ export const RISEN = 6;
 export const PEAK = 9;
 
 /** Deployment of pause pods with minimal requests. Every local machine has the image. */
-export const workOf = (name: string, replicas: number): Deployment => ({
+export const demoWorkOf = (name: string, replicas: number): Deployment => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
   metadata: { name, namespace: FLEET },
@@ -75,9 +75,9 @@ export const workOf = (name: string, replicas: number): Deployment => ({
 });
 
 /** Objects that exist before the demo begins. */
-export function stage(
+export function stageObjects(
   local: CloudProfile,
-  sold: readonly Sold[],
+  sold: readonly StandInMachine[],
   hub: Pick<HubSpec, 'type'> & Partial<HubSpec>,
 ): KubeObject[] {
   const [own] = local.spec.machineTypes;
@@ -125,7 +125,7 @@ export const privateCluster: WorkerCluster = {
 };
 
 /** Policy with times far shorter than a paying user would choose. */
-export const policy = (sold: readonly Sold[]): BurstPolicy => ({
+export const policy = (sold: readonly StandInMachine[]): BurstPolicy => ({
   apiVersion: ALPHA_API_VERSION,
   kind: 'BurstPolicy',
   metadata: { name: POLICY, namespace: CLUSTERS_IN },

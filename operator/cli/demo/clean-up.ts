@@ -43,7 +43,7 @@ export async function leftOfDemo(garden: KubeClient, namespace: string, signal: 
  * @param namespace the operator's
  * @param karmada Karmada of the demo; undefined: none
  */
-export async function cleanUp(
+export async function cleanUpDemo(
   garden: KubeClient,
   namespace: string,
   karmada: Pick<KarmadaFleet, 'takeWork' | 'takeRest'> | undefined,

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { KubeClient } from '../../kube/client.ts';
 import { selfContainedKubeconfig } from '../../kube/kubeconfig.ts';
-import { decoded, NAMESPACES, SECRETS, type Secret } from '../../kube/resources.ts';
+import { decodeSecret, NAMESPACES, SECRETS, type Secret } from '../../kube/resources.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { parseKubeconfig, writeKubeconfig } from '../kubeconfig/config.ts';
 import { KARMADA_SECRET, KarmadaFleet } from './karmada-fleet.ts';
@@ -51,7 +51,7 @@ export async function karmadaLeft(
   signal: AbortSignal,
 ): Promise<ExistingKarmada | undefined> {
   const secret = await garden.getOrUndefined<Secret>(SECRETS, KARMADA_SECRET, namespace, { signal });
-  return secret && open(garden, decoded(secret.data).value ?? '', namespace, signal);
+  return secret && open(garden, decodeSecret(secret.data).value ?? '', namespace, signal);
 }
 
 async function open(

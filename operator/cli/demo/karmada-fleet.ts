@@ -9,7 +9,7 @@ import { Informer } from '../../kube/informer.ts';
 import { podSecurityLabels } from '../../kube/pod-security.ts';
 import { DEPLOYMENTS, type KubeObject, NAMESPACES, type Resource, SECRETS } from '../../kube/resources.ts';
 import { CliError } from '../errors.ts';
-import { CLUSTERS_IN, DEMO, FIT, FLEET, MARK, PEAK, REPLICA, RISEN, WORK, workOf } from './burst-objects.ts';
+import { CLUSTERS_IN, DEMO, demoWorkOf, FIT, FLEET, MARK, PEAK, REPLICA, RISEN, WORK } from './burst-objects.ts';
 import type { Fleet } from './fleet.ts';
 
 /** Secret in the operator's namespace with Karmada's kubeconfig; exists while the demo has objects in that Karmada. */
@@ -149,7 +149,7 @@ export class KarmadaFleet implements Fleet {
     Object.entries(this.#marks).every(([key, value]) => labels?.[key] === value);
 
   async #propagate(name: string, replicas: number, signal: AbortSignal): Promise<void> {
-    await this.#make(workOf(name, replicas), DEPLOYMENTS, signal);
+    await this.#make(demoWorkOf(name, replicas), DEPLOYMENTS, signal);
     const labelSelector = { matchLabels: { [LABELS.workerClusterNamespace]: CLUSTERS_IN } };
     const policy: KubeObject = {
       apiVersion: 'policy.karmada.io/v1alpha1',

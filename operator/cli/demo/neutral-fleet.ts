@@ -4,7 +4,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
 import { podSecurityLabels } from '../../kube/pod-security.ts';
 import { DEPLOYMENTS, type KubeObject, SECRETS } from '../../kube/resources.ts';
-import { FIT, FLEET, MARK, PEAK, RISEN, WORK, workOf } from './burst-objects.ts';
+import { demoWorkOf, FIT, FLEET, MARK, PEAK, RISEN, WORK } from './burst-objects.ts';
 import type { Fleet } from './fleet.ts';
 import { type SchedulerProcess, startScheduler } from './scheduler-process.ts';
 
@@ -33,7 +33,7 @@ export class NeutralFleet implements Fleet {
   ) {
     this.#garden = garden;
     this.#start = () => startScheduler(kubeconfig, env, said);
-    const work = workOf(WORK, 0);
+    const work = demoWorkOf(WORK, 0);
     this.objects = [
       {
         apiVersion: 'v1',

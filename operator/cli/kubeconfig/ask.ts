@@ -6,11 +6,11 @@ import type { KubeClient } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { type CertificateSigningRequest, CSRS } from '../../kube/resources.ts';
 import { newCertificateRequest } from '../../pki/certificate-request.ts';
-import { expiry } from '../../pki/certificates.ts';
+import { certificateExpiry } from '../../pki/certificates.ts';
 import { CliError, EXIT } from '../errors.ts';
 
 /** Request for a certificate. */
-export interface Wanted {
+export interface WantedKubeconfig {
   readonly namespace: string;
   readonly name: string;
   readonly role: KubeconfigRole;
@@ -37,7 +37,7 @@ const ONE_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE---
  */
 export async function askForCertificate(
   client: Pick<KubeClient, 'create' | 'get'>,
-  { namespace, name, role, seconds }: Wanted,
+  { namespace, name, role, seconds }: WantedKubeconfig,
   signal: AbortSignal,
   patienceMs = PATIENCE_MS,
 ): Promise<Granted> {
@@ -85,7 +85,7 @@ function granted(chain: string, key: string): Granted {
   const [cert, ...others] = chain.match(ONE_CERTIFICATE) ?? [];
   const ca = others.at(-1);
   if (cert === undefined || ca === undefined) throw new CliError("the operator's answer has no certificate authority");
-  return { cert, key, ca, endsAt: expiry(cert).toISOString() };
+  return { cert, key, ca, endsAt: certificateExpiry(cert).toISOString() };
 }
 
 async function refusalOf(

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { issueAdministrator } from '../../garden/control-plane/administrators.ts';
 import { parseOwnKubeconfig } from '../../kube/kubeconfig.ts';
-import { expiry } from '../../pki/certificates.ts';
-import { kubeconfig } from '../../pki/kubeconfig.ts';
+import { certificateExpiry } from '../../pki/certificates.ts';
+import { writeKubeconfigText } from '../../pki/kubeconfig.ts';
 import type { Context } from '../context.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { gardenDirectory, gardenKubeconfigFile } from '../garden.ts';
@@ -22,7 +22,7 @@ export async function gardenKubeconfig(context: Asked): Promise<string> {
   const { server, ca, cert, key, endsAt } = await issued(context);
   if (!options.flag('exec') && !options.flag('merge')) {
     const said = `# ${USER} of the garden until ${endsAt}. With --exec or --merge, kubectl renews it automatically.\n`;
-    return said + kubeconfig({ server, ca, cert, key, name: NAME, user: USER });
+    return said + writeKubeconfigText({ server, ca, cert, key, name: NAME, user: USER });
   }
   return pluginKubeconfig({
     server,
@@ -46,5 +46,5 @@ async function issued({ env, options }: Asked): Promise<Granted & { server: stri
   if (!text || !pair)
     throw new CliError('there is no garden here', { exitCode: EXIT.notFound, advice: 'run "coppice up"' });
   const { server, ca = '' } = parseOwnKubeconfig(text);
-  return { ...pair, server, ca, endsAt: expiry(pair.cert).toISOString() };
+  return { ...pair, server, ca, endsAt: certificateExpiry(pair.cert).toISOString() };
 }

@@ -4,18 +4,18 @@ import { homedir } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { dump } from 'js-yaml';
 import { KUBECONFIG_SECONDS } from '../../api/kubeconfig-request.ts';
-import { kubeconfig } from '../../pki/kubeconfig.ts';
-import { type Connection, connect } from '../connect.ts';
+import { writeKubeconfigText } from '../../pki/kubeconfig.ts';
+import { type CliConnection, connect } from '../connect.ts';
 import type { Context, Options } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { pathOfCoppice } from '../invocation.ts';
-import { askForCertificate, type Granted, type Wanted } from './ask.ts';
+import { askForCertificate, type Granted, type WantedKubeconfig } from './ask.ts';
 
 /** Least remaining lifetime of a cached certificate: a request must end before the certificate does. */
 const LEAST_LEFT_MS = 60_000;
 
 /** Cache file of the certificate between calls of kubectl, in the person's own cache directory. */
-function keptFile(garden: string, wanted: Wanted, env: Record<string, string | undefined>): string {
+function keptFile(garden: string, wanted: WantedKubeconfig, env: Record<string, string | undefined>): string {
   const { namespace, name, role, seconds } = wanted;
   const print = createHash('sha256')
     .update(JSON.stringify([garden, namespace, name, role, seconds]))
@@ -63,7 +63,7 @@ export const expiryOption = (seconds: number): string[] =>
   seconds === KUBECONFIG_SECONDS.usual ? [] : [`--expires-in=${seconds}s`];
 
 /** Certificate request by the options. Throws UsageError. */
-export const wantedBy = (options: Options, namespace: string, name: string): Wanted => ({
+export const wantedBy = (options: Options, namespace: string, name: string): WantedKubeconfig => ({
   namespace,
   name,
   role: options.flag('viewer') ? 'viewer' : 'admin',
@@ -72,22 +72,22 @@ export const wantedBy = (options: Options, namespace: string, name: string): Wan
 
 /** Kubeconfig with a certificate, which ends. */
 export async function endingKubeconfig(
-  { client }: Connection,
-  wanted: Wanted,
+  { client }: CliConnection,
+  wanted: WantedKubeconfig,
   server: string,
   signal: AbortSignal,
 ): Promise<string> {
   const { endsAt, ca, cert, key } = await askForCertificate(client, wanted, signal);
   const { name, role } = wanted;
   const said = `# ${role} of ${name} until ${endsAt}. With --exec or --merge, kubectl renews it automatically.\n`;
-  return said + kubeconfig({ server, ca, cert, key, name, user: role });
+  return said + writeKubeconfigText({ server, ca, cert, key, name, user: role });
 }
 
 /** Kubeconfig in which kubectl calls this program for certificates. */
 export async function renewingKubeconfig(
   context: Pick<Context, 'env' | 'signal'>,
-  connection: Connection,
-  wanted: Wanted,
+  connection: CliConnection,
+  wanted: WantedKubeconfig,
   server: string,
 ): Promise<string> {
   const { ca } = await credentialFor(context, connection, wanted);
@@ -175,8 +175,8 @@ export const credentialText = ({ cert, key, endsAt }: Granted): string =>
 
 async function credentialFor(
   { env, signal }: Pick<Context, 'env' | 'signal'>,
-  { client, files, context, authority }: Connection,
-  wanted: Wanted,
+  { client, files, context, authority }: CliConnection,
+  wanted: WantedKubeconfig,
 ): Promise<Granted> {
   // Two contexts of one API server may be two people: key the cache by context.
   const file = keptFile(JSON.stringify([client.server, files, context, authority]), wanted, env);

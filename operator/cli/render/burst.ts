@@ -4,11 +4,11 @@ import { findCondition, isTrue } from '../../api/conditions.ts';
 import { accruedUntil } from '../../cost/accrual.ts';
 import { parseMoney, roundMoney } from '../../cost/money.ts';
 import { actionOf } from '../actions.ts';
-import { count } from '../clusterview.ts';
+import { countText } from '../clusterview.ts';
 import { oneLine } from '../errors.ts';
 import { ageOf } from './age.ts';
 import { renderTable, type TableOptions } from './table.ts';
-import { cell, type Tone } from './text.ts';
+import { type Tone, textCell } from './text.ts';
 
 const CLUSTERS_HEADER = ['CLUSTER', 'CANDIDATE', 'PHASE', 'HOURLY', 'AGE', 'IDLE'];
 const WOKEN_HEADER = ['WOKEN', 'ENTRY', 'PHASE', 'HOURLY', 'AGE', 'IDLE'];
@@ -81,12 +81,12 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
       ...renderTable(
         DEMAND_HEADER,
         status.demand.map((one) => [
-          cell(one.source),
+          textCell(one.source),
           String(one.count),
-          cell([one.each.cpu, one.each.memory, one.each.gpu && `${one.each.gpu} GPU`].filter(Boolean).join(' ')),
+          textCell([one.each.cpu, one.each.memory, one.each.gpu && `${one.each.gpu} GPU`].filter(Boolean).join(' ')),
           ageOf(one.since, now),
           one.state,
-          cell(one.message ?? ''),
+          textCell(one.message ?? ''),
         ]),
         table,
       ),
@@ -96,7 +96,7 @@ export function explainPolicy(policy: BurstPolicy, now: number, table: TableOpti
       '',
       ...renderTable(
         CANDIDATES_HEADER,
-        status.candidates.map((one) => [one.name, one.hourly ?? '?', cell(one.problem ?? '')]),
+        status.candidates.map((one) => [one.name, one.hourly ?? '?', textCell(one.problem ?? '')]),
         table,
       ),
     );
@@ -141,7 +141,7 @@ const grantLines = (clusters: NonNullable<BurstPolicyStatus['clusters']>, curren
     grantedNodes === undefined
       ? []
       : [
-          `  ${name} may have ${count(grantedNodes, 'node')} (granted); the budget counts ${counted ?? '?'} ${currency} an hour`,
+          `  ${name} may have ${countText(grantedNodes, 'node')} (granted); the budget counts ${counted ?? '?'} ${currency} an hour`,
         ],
   );
 
@@ -166,7 +166,7 @@ export const policyRows = (policies: readonly BurstPolicy[], now: number) =>
       `${status?.hourly ?? '0'}/${spec.budget.hourly}`,
       spentText(policy, now),
       { text: said?.reason ?? 'Unknown', tone },
-      cell(said?.message ?? 'the operator has not processed it yet'),
+      textCell(said?.message ?? 'the operator has not processed it yet'),
     ];
   });
 

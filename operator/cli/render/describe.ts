@@ -6,15 +6,23 @@ import { METRICS, type Quota } from '../../api/quota.ts';
 import { controlPlaneWorker, isIgnored, type Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { actionOf, isWell } from '../actions.ts';
-import { activity, conditionOf, isReady, isSimulated, lacksControlPlane, readiness, summary } from '../clusterview.ts';
+import {
+  activityText,
+  conditionOf,
+  isReady,
+  isSimulated,
+  readinessText,
+  showsNoControlPlane,
+  summaryText,
+} from '../clusterview.ts';
 import { ageOf } from './age.ts';
 import { costSentence } from './cost.ts';
 import type { Cell } from './table.ts';
-import { cell } from './text.ts';
+import { textCell } from './text.ts';
 import type { TreeNode } from './tree.ts';
 
 /** One workload of a hosted control plane. */
-export interface ControlPlanePart {
+export interface ControlPlaneWorkload {
   /** `StatefulSet/etcd-main` */
   name: string;
   desired: number;
@@ -38,7 +46,7 @@ export interface MachineDescription {
 export interface ClusterDescription {
   cluster?: WorkerCluster | undefined;
   shoot?: Shoot | undefined;
-  controlPlane: ControlPlanePart[];
+  controlPlane: ControlPlaneWorkload[];
   machines: MachineDescription[];
   /** Memberships of the cluster. */
   memberships?: readonly Membership[];
@@ -101,7 +109,7 @@ function costNodes(cluster: WorkerCluster, { now }: DescribeOptions): TreeNode[]
         '',
         '',
         '',
-        cell(isSimulated(cluster) ? `nothing is billed; at the prices of the profile: ${sentence}` : sentence),
+        textCell(isSimulated(cluster) ? `nothing is billed; at the prices of the profile: ${sentence}` : sentence),
       ],
     },
   ];
@@ -115,7 +123,7 @@ function networkNodes({ status }: WorkerCluster): TreeNode[] {
     services && `Services ${services}`,
     mesh && `id ${clusterID} in mesh ${mesh}, as ${clusterName}`,
   ].filter((part) => part !== undefined && part !== '');
-  return parts.length > 0 ? [{ cells: ['Network', '', '', '', '', cell(parts.join('; '))] }] : [];
+  return parts.length > 0 ? [{ cells: ['Network', '', '', '', '', textCell(parts.join('; '))] }] : [];
 }
 
 /** A line per hub of the cluster, with what its next step waits for. */
@@ -124,7 +132,9 @@ const hubNodes = (memberships: readonly Membership[], options: DescribeOptions):
     const { spec, status, metadata } = membership;
     const state = metadata.deletionTimestamp ? 'Leaving' : (status?.state ?? 'Pending');
     const since = ageOf(status?.since ?? metadata.creationTimestamp, options.now);
-    return { cells: [`Hub/${spec.hub}`, '', readyMark(readiness(membership)), state, since, cell(status?.waiting)] };
+    return {
+      cells: [`Hub/${spec.hub}`, '', readyMark(readinessText(membership)), state, since, textCell(status?.waiting)],
+    };
   });
 
 /** The cluster without conditions that its Shoot has with the same text: the Shoot's lines show them. */
@@ -149,7 +159,7 @@ export function objectTree(object: KubeObject, options: DescribeOptions): TreeNo
 const limitNodes = ({ spec, status }: Quota): TreeNode[] =>
   METRICS.filter((metric) => spec.metrics[metric] !== undefined).map((metric) => {
     const currency = metric.startsWith('cost.') ? ` ${spec.currency}` : '';
-    return { cells: [metric, cell(`${status?.used?.[metric] ?? '?'}/${spec.metrics[metric]}${currency}`)] };
+    return { cells: [metric, textCell(`${status?.used?.[metric] ?? '?'}/${spec.metrics[metric]}${currency}`)] };
   });
 
 const seedOf = (shoot: Shoot): string | undefined => shoot.status?.seedName ?? shoot.spec.seedName;
@@ -162,7 +172,7 @@ function objectNode(
 ): TreeNode {
   const ready = conditionOf(object, 'Ready');
   const conditions = conditionNodes(object, options);
-  const doing = isReady(object) ? '' : activity(object);
+  const doing = isReady(object) ? '' : activityText(object);
   // A condition below has the same text: show it there only.
   const isSaidBelow = conditions.some(({ cells }) => cells.at(-1) === doing);
   const name: Cell = { text: `${object.kind}/${object.metadata.name}${seed ? ` (seed ${seed})` : ''}`, tone: 'strong' };
@@ -170,8 +180,8 @@ function objectNode(
     cells: [
       name,
       '',
-      readyMark(readiness(object)),
-      cell(ready?.reason) || summary(object).text,
+      readyMark(readinessText(object)),
+      textCell(ready?.reason) || summaryText(object).text,
       ageOf(ready?.lastTransitionTime ?? object.metadata.creationTimestamp, options.now),
       isSaidBelow ? '' : doing,
     ],
@@ -194,10 +204,10 @@ function conditionNodes(object: KubeObject, { now, allConditions }: DescribeOpti
       label,
       '',
       { text: status, tone } as Cell,
-      cell(reason),
+      textCell(reason),
       ageOf(lastTransitionTime, now),
       // The warning above the tree has this text.
-      type === 'Simulated' && isLoud && object.kind === 'WorkerCluster' ? '' : cell(message),
+      type === 'Simulated' && isLoud && object.kind === 'WorkerCluster' ? '' : textCell(message),
     ];
     return [{ cells, children: isLoud || isRepeated(object, condition) ? [] : actionNodes(object, condition) }];
   });
@@ -228,7 +238,7 @@ function partsOf(picture: ClusterDescription, options: DescribeOptions): TreeNod
   const nodes: TreeNode[] = [];
   const { controlPlane, machines, shoot } = picture;
   if (shoot && isIgnored(shoot)) nodes.push(IGNORED);
-  if (shoot && lacksControlPlane(shoot)) return poolsWithoutControlPlane(shoot);
+  if (shoot && showsNoControlPlane(shoot)) return poolsWithoutControlPlane(shoot);
   if (controlPlane.length > 0) {
     nodes.push({
       cells: ['ControlPlane', '', readyMark(allReady(controlPlane.map((part) => part.ready >= part.desired)))],
@@ -239,7 +249,7 @@ function partsOf(picture: ClusterDescription, options: DescribeOptions): TreeNod
           readyMark(part.ready >= part.desired ? 'True' : 'False'),
           '',
           part.since === undefined ? '' : ageOf(part.since, options.now),
-          cell(part.problem),
+          textCell(part.problem),
         ],
       })),
     });
@@ -259,7 +269,7 @@ function partsOf(picture: ClusterDescription, options: DescribeOptions): TreeNod
     nodes.push({ cells: ['Workers', `${good}/${desired}`, state], children: pools });
   }
   for (const gap of picture.gaps) {
-    nodes.push({ cells: [{ text: 'not seen', tone: 'busy' }, '', readyMark('Unknown'), '', '', cell(gap)] });
+    nodes.push({ cells: [{ text: 'not seen', tone: 'busy' }, '', readyMark('Unknown'), '', '', textCell(gap)] });
   }
   return nodes;
 }
@@ -326,7 +336,7 @@ function machineNodes(machines: MachineDescription[], options: DescribeOptions):
 
 function machineNode(name: string, machine: MachineDescription, message: string, { now }: DescribeOptions): TreeNode {
   const since = machine.since === undefined ? '' : ageOf(machine.since, now);
-  return { cells: [name, '', readyMark(machine.ready), cell(machine.reason), since, cell(message)] };
+  return { cells: [name, '', readyMark(machine.ready), textCell(machine.reason), since, textCell(message)] };
 }
 
 function readyMark(status: Condition['status']): Cell {

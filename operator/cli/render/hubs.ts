@@ -4,7 +4,7 @@ import type { Membership, MembershipState } from '../../api/membership.ts';
 import { adviceFor, type LeftOver, whatOf, whoseOf } from '../../controllers/membership/left-overs.ts';
 import { ageOf } from './age.ts';
 import type { Cell } from './table.ts';
-import { cell, type Tone } from './text.ts';
+import { type Tone, textCell } from './text.ts';
 
 export const HUBS_HEADER = ['HUB', 'TYPE', 'READY', 'JOINED', 'AGE', 'MESSAGE'];
 export const MEMBERSHIPS_HEADER = ['NAMESPACE', 'NAME', 'HUB', 'STATE', 'SINCE', 'WAITING'];
@@ -26,7 +26,7 @@ export function hubRows(hubs: readonly Hub[], now: number): Row[] {
       { text: ready?.status ?? 'Unknown', tone },
       `${status?.joined ?? 0}/${status?.memberships ?? 0}`,
       ageOf(metadata.creationTimestamp, now),
-      cell(problem.filter((text) => text !== '').join('; ')),
+      textCell(problem.filter((text) => text !== '').join('; ')),
     ];
   });
 }
@@ -50,7 +50,7 @@ export function membershipRows(memberships: readonly Membership[], now: number):
       spec.hub,
       { text: state, tone: isStuck ? 'bad' : TONES[state] },
       ageOf(status?.since ?? metadata.creationTimestamp, now),
-      cell(status?.waiting ?? (status ? '' : 'the cluster is not ready for work yet')),
+      textCell(status?.waiting ?? (status ? '' : 'the cluster is not ready for work yet')),
     ];
   });
 }
@@ -59,4 +59,9 @@ export const LEFT_OVERS_HEADER = ['WHAT', 'WHERE', 'WHOSE', 'WHAT TO DO'];
 
 /** One row per object that a membership left behind. @param garden see gardenIdentity */
 export const leftOverRows = (leftOvers: readonly LeftOver[], garden: string): Row[] =>
-  leftOvers.map((one) => [cell(whatOf(one)), cell(one.where), cell(whoseOf(one)), cell(adviceFor(one, garden))]);
+  leftOvers.map((one) => [
+    textCell(whatOf(one)),
+    textCell(one.where),
+    textCell(whoseOf(one)),
+    textCell(adviceFor(one, garden)),
+  ]);

@@ -1,7 +1,7 @@
 import { formatElapsed, formatRemaining } from './age.ts';
 import { displayWidth, type Paint, plain, type Tone, truncate } from './text.ts';
 
-export interface Progress {
+export interface ProgressView {
   /** Subject of the line: `WorkerCluster demo`, `kube-apiserver`. */
   label: string;
   /** 0 to 1; absent if unknown. */
@@ -18,7 +18,7 @@ const SPINNER = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏';
 const SPIN_MS = 120;
 
 /** One progress line, cut to the terminal: mark, label, bar, message, time. */
-export function progressLine(progress: Progress, width: number, paint: Paint = plain): string {
+export function progressLine(progress: ProgressView, width: number, paint: Paint = plain): string {
   const [mark, tone] = markOf(progress);
   const bar = progress.fraction === undefined || progress.state === 'done' ? '' : renderBar(progress.fraction);
   const left = progress.remainingSeconds;
@@ -42,7 +42,7 @@ function renderBar(fraction: number): string {
   return `${'━'.repeat(full)}${'─'.repeat(BAR - full)} ${String(Math.floor(bounded * 100)).padStart(3)} %`;
 }
 
-function markOf(progress: Progress): [string, Tone] {
+function markOf(progress: ProgressView): [string, Tone] {
   if (progress.state === 'done') return ['✔', 'good'];
   if (progress.state === 'failed') return ['✘', 'bad'];
   if (progress.state === 'left') return ['–', 'dim'];

@@ -1,9 +1,9 @@
 import { formatMoney } from '../../cost/money.ts';
-import type { Waits, WorkReport } from '../../rehearsal/burst-report.ts';
+import type { WaitPercentiles, WorkReport } from '../../rehearsal/burst-report.ts';
 import type { ClusterReport, DemandReport, Report } from '../../rehearsal/report.ts';
 import type { Entry } from '../../rehearsal/state.ts';
 import type { TimeForm } from './rehearsal.ts';
-import { type Compared, costOf } from './rehearsal-work.ts';
+import { boughtCostOf, type Compared } from './rehearsal-work.ts';
 
 const seconds = (ms: number): number => Math.round(ms) / 1000;
 
@@ -52,7 +52,7 @@ export function rehearsalDocument(
   };
 }
 
-const waits = ({ count, p50, p95, p99, max }: Waits) => ({
+const waits = ({ count, p50, p95, p99, max }: WaitPercentiles) => ({
   count,
   ...(max !== undefined && {
     p50Seconds: seconds(p50 ?? 0),
@@ -102,7 +102,7 @@ function workDocument(work: WorkReport) {
 }
 
 function comparedDocument({ currency, otherwise, bound, nodesAlone }: Compared) {
-  const played = (work: WorkReport) => ({ cost: formatMoney(costOf(work, currency)), ...workDocument(work) });
+  const played = (work: WorkReport) => ({ cost: formatMoney(boughtCostOf(work, currency)), ...workDocument(work) });
   return {
     currency,
     ...(otherwise.length > 0 && { otherwise: otherwise.map(({ what, work }) => ({ what, ...played(work) })) }),

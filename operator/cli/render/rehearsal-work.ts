@@ -1,6 +1,6 @@
 import { type Micros, roundMoney } from '../../cost/money.ts';
-import type { Bound } from '../../rehearsal/bound/bound.ts';
-import type { Waits, WorkReport } from '../../rehearsal/burst-report.ts';
+import type { CostBound } from '../../rehearsal/bound/bound.ts';
+import type { WaitPercentiles, WorkReport } from '../../rehearsal/burst-report.ts';
 import { formatAge } from './age.ts';
 import { type Row, renderTable, renderWrapped, type TableOptions } from './table.ts';
 
@@ -10,7 +10,7 @@ export interface Compared {
   /** How long the policy waits before it acts on demand, milliseconds. */
   readonly stabilisationMs: number;
   readonly policy: WorkReport;
-  readonly bound: Bound | undefined;
+  readonly bound: CostBound | undefined;
   /** The same policy with another number of waiting clusters. Empty: the policy has none. */
   readonly otherwise: readonly { readonly what: string; readonly work: WorkReport }[];
   /** One permanent cluster that grows by nodes alone. */
@@ -21,7 +21,7 @@ export interface Compared {
 const SHOWN_REFUSALS = 3;
 const time = (ms: number | undefined): string => (ms === undefined ? '-' : formatAge(ms));
 
-const waitRow = (what: string, { count, p50, p95, p99, max }: Waits): string[] => [
+const waitRow = (what: string, { count, p50, p95, p99, max }: WaitPercentiles): string[] => [
   what,
   String(count),
   ...[p50, p95, p99, max].map(time),
@@ -57,7 +57,7 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
   const share = (amount: Micros | undefined, least = bound?.least) =>
     amount === undefined || !least ? '-' : `${Math.round(Number((amount * 1000n) / least) / 10)} %`;
   const did = (what: string, work: WorkReport): string[] => {
-    const cost = costOf(work, currency);
+    const cost = boughtCostOf(work, currency);
     // Work that never ran costs nothing: compare with the bound of the work that did run.
     const itsLeast = bound?.leastFor(work.ran) ?? 0n;
     return [
@@ -128,7 +128,7 @@ export function renderCompared(compared: Compared, options: TableOptions): strin
   ];
   return [
     ...renderTable(head, rows, options),
-    ...(bound ? whyDearer(costOf(policy, currency), bound, policy, money) : []),
+    ...(bound ? whyDearer(boughtCostOf(policy, currency), bound, policy, money) : []),
     '',
     ...renderPaidFor(compared, options),
     ...renderWaiting(compared, options),
@@ -149,7 +149,7 @@ const PARTS: Readonly<Record<Exclude<keyof WorkReport['bought']['paidFor'], 'wor
 /** Explains why buying on demand costs more than permanent machines, if it does. */
 function whyDearer(
   cost: Micros,
-  { standing }: Bound,
+  { standing }: CostBound,
   { bought: { paidFor } }: WorkReport,
   money: (of: Micros) => string,
 ) {
@@ -169,7 +169,7 @@ function renderWaiting({ policy, otherwise, currency }: Compared, options: Table
     const { count, p50, p95, max } = work.waited;
     return [
       what,
-      money(costOf(work, currency)),
+      money(boughtCostOf(work, currency)),
       money(warm + asleep + woken),
       String(work.waits.count),
       String(count),
@@ -187,7 +187,7 @@ function renderPaidFor({ policy, nodesAlone, currency }: Compared, options: Tabl
   const row = (what: string, of: (work: WorkReport) => Micros): string[] => [
     what,
     ...all.flatMap((work) => {
-      const cost = costOf(work, currency);
+      const cost = boughtCostOf(work, currency);
       const share = cost === 0n ? '-' : `${Math.round(Number((of(work) * 1000n) / cost) / 10)} %`;
       return [`${roundMoney(of(work), 2)} ${currency}`, share];
     }),
@@ -206,7 +206,7 @@ function renderPaidFor({ policy, nodesAlone, currency }: Compared, options: Tabl
     row(PARTS.spare, ({ bought: { paidFor } }) => paidFor.spare),
     row(PARTS.room, ({ bought: { paidFor } }) => paidFor.room),
     row('work', ({ bought: { paidFor } }) => paidFor.work),
-    row('billing steps', (work) => costOf(work, currency) - known(work)),
+    row('billing steps', (work) => boughtCostOf(work, currency) - known(work)),
   ];
   const head = ['PAID FOR', 'THE POLICY', '', ...(nodesAlone ? ['NODES ALONE', ''] : [])];
   return renderTable(head, rows, options);
@@ -223,5 +223,5 @@ function wasteOf({ paidCpu, usedCpu }: WorkReport): string {
 }
 
 /** Cost of purchases in this currency. */
-export const costOf = ({ bought }: WorkReport, currency: string): Micros =>
+export const boughtCostOf = ({ bought }: WorkReport, currency: string): Micros =>
   bought.costs.find((cost) => cost.currency === currency)?.amount ?? 0n;

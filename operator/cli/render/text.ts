@@ -57,7 +57,7 @@ export function wrap(text: string, width: number): string[] {
 }
 
 /** A server's value as one cell: one line, no control characters. */
-export function cell(value: string | number | boolean | null | undefined): string {
+export function textCell(value: string | number | boolean | null | undefined): string {
   if (value === undefined || value === null) return '';
   return oneLine(String(value));
 }

@@ -1,11 +1,11 @@
 import { ANNOTATIONS } from '../../api/group.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { SeenCluster } from '../../clusters/attached-connection.ts';
-import { identityOf } from '../../clusters/seed-access.ts';
+import { seedIdentityOf } from '../../clusters/seed-access.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { keyOf } from '../../kube/resources.ts';
 import type { AttachedDependencies } from './dependencies.ts';
-import type { Refusal } from './facts.ts';
+import type { AttachedRefusal } from './facts.ts';
 import { judgeIdentity } from './judge-identity.ts';
 import type { AttachedReceipt } from './receipt.ts';
 
@@ -28,7 +28,7 @@ export class Claims {
     client: KubeClient,
     { identity }: SeenCluster,
     signal: AbortSignal,
-  ): Promise<Refusal | undefined> {
+  ): Promise<AttachedRefusal | undefined> {
     const deps = this.#deps;
     const key = keyOf(cluster);
     const { name, namespace = '', uid = '', annotations } = cluster.metadata;
@@ -76,7 +76,7 @@ export class Claims {
       const open = openClusters.get(other);
       if (!open || other === key || open.identity !== undefined) continue;
       const isNear = open.server === client.server || (open.client.ca !== undefined && open.client.ca === client.ca);
-      if (isNear && (await identityOf(open.client, signal).catch(() => '')) === identity) return other;
+      if (isNear && (await seedIdentityOf(open.client, signal).catch(() => '')) === identity) return other;
     }
     return undefined;
   }

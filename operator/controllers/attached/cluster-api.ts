@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { ANNOTATIONS, API_VERSION, LABELS } from '../../api/group.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { includes } from '../../kube/applier.ts';
+import { includesFields } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { Informer } from '../../kube/informer.ts';
@@ -59,7 +59,7 @@ export function judgeCapi({ capi, hasKubeconfig, cluster }: CapiView): CapiStep 
   if (cluster ? !isOurs(cluster) || cluster.metadata.deletionTimestamp : !hasKubeconfig) return undefined;
   const object = attachedTo(capi);
   // A label removed from the Cluster must be removed here too.
-  const isSame = cluster && includes(cluster, object) && isDeepStrictEqual(ownLabels(cluster), ownLabels(capi));
+  const isSame = cluster && includesFields(cluster, object) && isDeepStrictEqual(ownLabels(cluster), ownLabels(capi));
   return isSame ? undefined : { do: 'apply', object };
 }
 

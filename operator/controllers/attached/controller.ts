@@ -9,13 +9,13 @@ import { outsideOnly, platformAddresses } from '../../kube/http/address-guard.ts
 import { TENANT_LIMITS } from '../../kube/http/answer-limits.ts';
 import { Informer } from '../../kube/informer.ts';
 import { type Connection, parseUntrustedKubeconfig } from '../../kube/kubeconfig.ts';
-import { decoded, keyOf, SECRETS, type Secret } from '../../kube/resources.ts';
-import { backoff } from '../backoff.ts';
+import { decodeSecret, keyOf, SECRETS, type Secret } from '../../kube/resources.ts';
+import { retryDelayMs } from '../backoff.ts';
 import { isHeld } from '../finalizer.ts';
-import { spread } from '../spread.ts';
+import { spreadInterval } from '../spread.ts';
 import { Claims } from './claims.ts';
 import type { AttachedDependencies } from './dependencies.ts';
-import type { AttachedFacts, Refusal } from './facts.ts';
+import type { AttachedFacts, AttachedRefusal } from './facts.ts';
 
 /** Longest status.endpoint. */
 const LONGEST_URL = 2048;
@@ -37,7 +37,7 @@ function connectionIn(text: string): Connection {
 const NOT_READY = 'ERR_RETRYABLE_INFRA_DEPENDENCIES';
 
 /** Refusal after the connection ended, until the next check. */
-const LINE_ENDED: Refusal = {
+const LINE_ENDED: AttachedRefusal = {
   reason: 'NotReachable',
   message: 'the connection to the API server has ended',
   code: NOT_READY,
@@ -47,16 +47,20 @@ const notAnswering = ({ server, failure }: AttachedConnection): string =>
   `${server} does not answer${failure ? `: ${failure}` : ''}`;
 
 class Refused extends Error {
-  readonly refusal: Refusal;
+  readonly refusal: AttachedRefusal;
 
-  constructor(reason: Refusal['reason'], message: string, code: Refusal['code'] = 'ERR_CONFIGURATION_PROBLEM') {
+  constructor(
+    reason: AttachedRefusal['reason'],
+    message: string,
+    code: AttachedRefusal['code'] = 'ERR_CONFIGURATION_PROBLEM',
+  ) {
     super(message);
     this.refusal = { reason, message, code };
   }
 }
 
 /** Refusal for the error of a check. */
-function refusalOf(error: unknown): Refusal {
+function refusalOf(error: unknown): AttachedRefusal {
   if (error instanceof Refused) return error.refusal;
   if (error instanceof LacksRight)
     return { reason: 'Forbidden', message: error.message, code: 'ERR_INFRA_UNAUTHORIZED' };
@@ -76,7 +80,7 @@ interface State {
   connection: AttachedConnection | undefined;
   /** Kubeconfig of the connection. */
   source: string | undefined;
-  refusal: Refusal | undefined;
+  refusal: AttachedRefusal | undefined;
   /** Generation of the object at the last check. */
   generation: number | undefined;
   failures: number;
@@ -153,10 +157,13 @@ export class AttachedController {
     if (isNews) deps.changed(key);
     if (!refusal) {
       state.failures = 0;
-      return { requeueAfterMs: spread(LOOK_AGAIN_MS, uid) };
+      return { requeueAfterMs: spreadInterval(LOOK_AGAIN_MS, uid) };
     }
     state.failures++;
-    return { requeueAfterMs: backoff(refusal.code, state.failures, deps.random()) ?? spread(REFUSED_AGAIN_MS, uid) };
+    return {
+      requeueAfterMs:
+        retryDelayMs(refusal.code, state.failures, deps.random()) ?? spreadInterval(REFUSED_AGAIN_MS, uid),
+    };
   }
 
   async stop(): Promise<void> {
@@ -166,7 +173,7 @@ export class AttachedController {
   }
 
   /** Opens or checks the connection. @returns why the cluster cannot be used */
-  async #look(cluster: WorkerCluster, state: State, signal: AbortSignal): Promise<Refusal | undefined> {
+  async #look(cluster: WorkerCluster, state: State, signal: AbortSignal): Promise<AttachedRefusal | undefined> {
     let source: string;
     try {
       source = await this.#source(cluster, state, signal);
@@ -203,7 +210,7 @@ export class AttachedController {
     }
     const { name = '', key = KUBECONFIG_KEY } = ref ?? {};
     const secret = await this.#secret(namespace, name, state, signal);
-    const text = decoded(secret?.data)[key];
+    const text = decodeSecret(secret?.data)[key];
     if (text) return text;
     const what = secret ? `has no key ${key}` : 'does not exist';
     throw new Refused(
@@ -231,7 +238,12 @@ export class AttachedController {
     return informer.get(`${namespace}/${name}`);
   }
 
-  async #open(cluster: WorkerCluster, state: State, source: string, signal: AbortSignal): Promise<Refusal | undefined> {
+  async #open(
+    cluster: WorkerCluster,
+    state: State,
+    source: string,
+    signal: AbortSignal,
+  ): Promise<AttachedRefusal | undefined> {
     const deps = this.#deps;
     const key = keyOf(cluster);
     const shared = source === GARDEN;

@@ -2,7 +2,7 @@ import type { ErrorCode } from '../../api/errors.ts';
 import type { Node, Pod } from '../../kube/resources.ts';
 
 /** Why an attached cluster is not used, for a condition. */
-export interface Refusal {
+export interface AttachedRefusal {
   readonly reason:
     | 'KubeconfigMissing'
     | 'KubeconfigRefused'
@@ -21,7 +21,7 @@ export interface AttachedFacts {
   /** Observed metadata.generation. */
   readonly generation: number | undefined;
   /** Why it is not used; undefined: it answers with its known identity. */
-  readonly refusal: Refusal | undefined;
+  readonly refusal: AttachedRefusal | undefined;
   /** Recorded identity; undefined: none yet. */
   readonly identity?: string;
   readonly version?: string;

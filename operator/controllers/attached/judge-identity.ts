@@ -1,4 +1,4 @@
-import type { Refusal } from './facts.ts';
+import type { AttachedRefusal } from './facts.ts';
 
 /** Inputs of the decision whether the cluster behind a kubeconfig may be used. */
 interface IdentityView {
@@ -17,7 +17,7 @@ interface IdentityView {
 }
 
 /** Why the cluster behind a kubeconfig is not used; undefined: it is. Pure. */
-export function judgeIdentity(view: IdentityView): Refusal | undefined {
+export function judgeIdentity(view: IdentityView): AttachedRefusal | undefined {
   const { seen, pinned, approved, platform, holder, annotation } = view;
   if (platform !== undefined) {
     const message = `the kubeconfig points to ${platform}, which only administrators attach`;

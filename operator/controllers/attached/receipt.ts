@@ -39,12 +39,13 @@ export const attachedReceipts = (
     },
   );
 
-export const clusterOfReceipt = ({ cluster }: AttachedReceipt): string => `${cluster.namespace}/${cluster.name}`;
+export const clusterOfAttachedReceipt = ({ cluster }: AttachedReceipt): string =>
+  `${cluster.namespace}/${cluster.name}`;
 
 /** Receipt in a Secret of the operator's namespace; undefined: invalid, or its name belongs to another cluster. */
 export function attachedReceiptIn(secret: Secret): AttachedReceipt | undefined {
   const receipt = secret.type === TYPE ? receiptIn<AttachedReceipt>(secret) : undefined;
-  return receipt?.cluster?.uid && attachedReceiptName(clusterOfReceipt(receipt)) === secret.metadata.name
+  return receipt?.cluster?.uid && attachedReceiptName(clusterOfAttachedReceipt(receipt)) === secret.metadata.name
     ? receipt
     : undefined;
 }

@@ -5,7 +5,7 @@ import { type Core, type Part, workersOfNamespace } from '../core.ts';
 import { onlyStatusChanged } from '../status-writer.ts';
 import { wireClusterAPI } from './cluster-api.ts';
 import { AttachedController } from './controller.ts';
-import { ATTACHED_RECEIPTS, attachedReceiptIn, attachedReceipts, clusterOfReceipt } from './receipt.ts';
+import { ATTACHED_RECEIPTS, attachedReceiptIn, attachedReceipts, clusterOfAttachedReceipt } from './receipt.ts';
 
 /** The wired controller of attached clusters. */
 interface Attached extends Part {
@@ -58,7 +58,7 @@ export function wireAttached(core: Core): Attached {
     async prepare(signal) {
       await clusterAPI.prepare?.(signal);
       // Only receipts show clusters that were force-deleted while no operator ran.
-      for (const receipt of allReceipts()) queue.add(clusterOfReceipt(receipt));
+      for (const receipt of allReceipts()) queue.add(clusterOfAttachedReceipt(receipt));
     },
     controllers: [
       {

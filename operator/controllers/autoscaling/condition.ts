@@ -1,10 +1,10 @@
 import type { Reason } from '../../api/reasons.ts';
 import { NOT_DEMAND } from '../../burst/demand.ts';
-import { countOf, WAITS } from '../../burst/nodes/grow.ts';
+import { countOfGrowth, WAITS } from '../../burst/nodes/grow.ts';
 import type { NodesPlan } from '../../burst/nodes/plan.ts';
 import type { HeldNodes } from '../../burst/nodes/shrink.ts';
 import { say } from '../conditions.ts';
-import type { Seen } from './observe.ts';
+import type { ClusterNodesSeen } from './observe.ts';
 
 /** Condition of a WorkerCluster with pools that Coppice sizes: whether pending pods get nodes, and why not. */
 export const AUTOSCALED = 'Autoscaled';
@@ -19,7 +19,7 @@ const MOST_CHARACTERS = 300;
  * @param problems names of nodes that cannot be changed, with the API server's error
  */
 export function autoscaledCondition(
-  { ignored, noShrinking, tooLarge }: Pick<Seen, 'ignored' | 'noShrinking' | 'tooLarge'>,
+  { ignored, noShrinking, tooLarge }: Pick<ClusterNodesSeen, 'ignored' | 'noShrinking' | 'tooLarge'>,
   { growth, shrinkage }: NodesPlan,
   emptying: ReadonlyMap<string, string>,
   problems: ReadonlyMap<string, string> = new Map(),
@@ -28,13 +28,15 @@ export function autoscaledCondition(
     .filter(({ reason }) => reason !== 'SystemOnly')
     .map(
       ({ who, pods, reason, detail }) =>
-        `${countOf(pods, 'pod')} of ${who}: ${WAITS[reason]}${detail && ` (${detail})`}`,
+        `${countOfGrowth(pods, 'pod')} of ${who}: ${WAITS[reason]}${detail && ` (${detail})`}`,
     );
   const notDemand = ignored
     .filter(({ reason }) => reason !== 'BoundToNode')
-    .map(({ reason, pods, example }) => `${countOf(pods, 'pod')}, for example ${example}: ${NOT_DEMAND[reason]}`);
-  const bought = [...growth.sizes.map(({ pool, count, why }) => `pool ${pool} gets ${countOf(count, 'node')}: ${why}`)];
-  const ordered = [...growth.ordered].map(([pool, nodes]) => `${countOf(nodes, 'node')} of pool ${pool} to come`);
+    .map(({ reason, pods, example }) => `${countOfGrowth(pods, 'pod')}, for example ${example}: ${NOT_DEMAND[reason]}`);
+  const bought = [
+    ...growth.sizes.map(({ pool, count, why }) => `pool ${pool} gets ${countOfGrowth(count, 'node')}: ${why}`),
+  ];
+  const ordered = [...growth.ordered].map(([pool, nodes]) => `${countOfGrowth(nodes, 'node')} of pool ${pool} to come`);
   const going = [...emptying].map(([node, what]) => `node ${node} is being emptied: ${what}`);
   const held = shrinkage.held.map(heldBack);
   const pinned = shrinkage.pinned.map(({ node, why }) => `node ${node} is kept though there is room elsewhere: ${why}`);
@@ -59,7 +61,7 @@ export function autoscaledCondition(
 
 /** Text about nodes that a disruption budget keeps. */
 export const heldBack = ({ pool, nodes, limit }: HeldNodes): string =>
-  `pool ${pool} has ${countOf(nodes.length, 'unneeded node')}: ${limit.words} allows ${countOf(limit.nodes, 'node')} to be missing at once`;
+  `pool ${pool} has ${countOfGrowth(nodes.length, 'unneeded node')}: ${limit.words} allows ${countOfGrowth(limit.nodes, 'node')} to be missing at once`;
 
 const said = (status: boolean, reason: Reason<'WorkerCluster', 'Autoscaled'>, parts: readonly string[]) =>
   say(AUTOSCALED, status, reason, shortened(parts.join('. '), 3 * MOST_CHARACTERS));

@@ -17,7 +17,7 @@ import { FactsReader, podsThatMayMove } from './cluster-facts.ts';
 import { autoscaledCondition } from './condition.ts';
 import { emptiedSince, endEmptying } from './empty-node.ts';
 import { type GardenNodes, gardenNodes } from './garden-world.ts';
-import { attempted, lookAtNodes } from './look.ts';
+import { attemptChange, lookAtNodes } from './look.ts';
 import { ClusterMemory } from './memory.ts';
 import { poolOf } from './nodes-seen.ts';
 
@@ -152,7 +152,7 @@ export class Autoscaler {
     // Uncordon draining nodes of pools that are no longer ours: nobody else would.
     for (const node of open?.nodes.list() ?? [])
       if (!own.has(poolOf(node)) && !Number.isNaN(emptiedSince(node)))
-        await attempted(endEmptying(open!.client, node, signal));
+        await attemptChange(endEmptying(open!.client, node, signal));
     if (own.size === 0) {
       this.forget(key);
       return undefined;

@@ -1,6 +1,6 @@
 import { ANNOTATIONS } from '../../api/group.ts';
 import type { WorkerPool } from '../../api/worker-pool.ts';
-import { type Disruption, limitsOf } from '../../burst/nodes/budgets.ts';
+import { budgetLimitsOf, type Disruption } from '../../burst/nodes/budgets.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
 import { isThere, isYoung } from './nodes-seen.ts';
 
@@ -35,7 +35,7 @@ export function disruptionsOf(
       if (leaving.get(pool)?.includes(name) || interrupted.has(name) || !isThere(node)) return true;
       return !isReady(node) && annotations?.[ANNOTATIONS.emptiedSince] === undefined;
     });
-    const { limits, changesAt } = limitsOf(budgets, up.length, now);
+    const { limits, changesAt } = budgetLimitsOf(budgets, up.length, now);
     disruptions.set(pool, { limits, missing: missing.length });
     changes.push(...changesAt);
   }

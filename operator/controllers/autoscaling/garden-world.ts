@@ -16,7 +16,7 @@ import type { OpenCluster, OpenClusters } from '../../clusters/open-clusters.ts'
 import type { RecordEvent } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Node, Pod } from '../../kube/resources.ts';
-import { ownerOf, tenantSteps } from '../../kube/tenant-steps.ts';
+import { stepOwnerOf, tenantSteps } from '../../kube/tenant-steps.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
@@ -38,7 +38,7 @@ import {
   startsEnd,
 } from './nodes-seen.ts';
 import { isOpenToDecisions, NOMINATION_MS } from './observe.ts';
-import { devicesOf, machinesOf, offerOf } from './offers.ts';
+import { devicesOf, offerOf, poolMachinesOf } from './offers.ts';
 import type { NodesActs, NodesSight, NodesWorld } from './world.ts';
 
 /** Dependencies for observing a garden. */
@@ -81,13 +81,13 @@ function sightOf(deps: GardenNodes, subject: Subject, known: KnownFacts): NodesS
   const offers = {
     cluster,
     profile,
-    ...machinesOf({ provider, isManaged }),
+    ...poolMachinesOf({ provider, isManaged }),
     capacity: deps.capacity.known(cluster.metadata),
     now,
   };
   return {
     now: () => deps.now(),
-    run: (steps, signal) => tenantSteps.run(ownerOf(cluster, 'autoscaling'), steps, signal),
+    run: (steps, signal) => tenantSteps.run(stepOwnerOf(cluster, 'autoscaling'), steps, signal),
     cluster,
     profile,
     decided,

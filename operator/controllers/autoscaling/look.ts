@@ -1,6 +1,6 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import type { DesiredPool } from '../../api/pools.ts';
-import { countOf, PROVISION_MS } from '../../burst/nodes/grow.ts';
+import { countOfGrowth, PROVISION_MS } from '../../burst/nodes/grow.ts';
 import type { SizeChange } from '../../burst/nodes/model.ts';
 import { noteBoughtFor } from '../../burst/nodes/no-help.ts';
 import { type NodesPlan, planNodesInSteps } from '../../burst/nodes/plan.ts';
@@ -13,7 +13,7 @@ import { heldBack } from './condition.ts';
 import { decisionOf } from './decision.ts';
 import { type EvictionTurn, emptiedSince, evictionTurn } from './empty-node.ts';
 import type { ClusterMemory } from './memory.ts';
-import { digestOfPool, observe, type Seen } from './observe.ts';
+import { type ClusterNodesSeen, digestOfPool, observeNodes } from './observe.ts';
 import type { NodesWorld } from './world.ts';
 
 /** Interval of retrying blocked evictions, and of checking draining nodes. */
@@ -27,7 +27,7 @@ const OFFER_RETRY_MS = 30_000;
 
 /** Result of a cycle for a cluster's nodes. */
 interface NodesLooked {
-  readonly seen: Seen;
+  readonly seen: ClusterNodesSeen;
   readonly plan: NodesPlan;
   /** Names of draining nodes with the reason to wait. */
   readonly waits: ReadonlyMap<string, string>;
@@ -50,7 +50,7 @@ export async function lookAtNodes(
   signal: AbortSignal,
 ): Promise<NodesLooked> {
   const now = +world.now();
-  const seen = observe(world, memory);
+  const seen = observeNodes(world, memory);
   const plan = await world.run(planNodesInSteps(seen.view), signal);
   return new NodesLook(world, memory, { seen, plan, now }, patienceMs, signal).run();
 }
@@ -60,7 +60,7 @@ class NodesLook {
   readonly #memory: ClusterMemory;
   readonly #patienceMs: number;
   readonly #signal: AbortSignal;
-  readonly #seen: Seen;
+  readonly #seen: ClusterNodesSeen;
   readonly #plan: NodesPlan;
   /** Start of this cycle, milliseconds since the epoch. */
   readonly #begunAt: number;
@@ -193,7 +193,7 @@ class NodesLook {
         continue;
       }
       this.#memory.giveUp(name, `it could not be emptied: ${blocked}`, this.#now());
-      await attempted(this.#world.endEmptying(node, this.#signal));
+      await attemptChange(this.#world.endEmptying(node, this.#signal));
       const message = `node ${name} could not be emptied and takes pods again: ${blocked}`;
       this.#world.recordEvent('Warning', 'NodeStays', message);
     }
@@ -231,7 +231,7 @@ class NodesLook {
         await this.#isDone(this.#world.endEmptying(this.#node(name), this.#signal), name);
       if (count === pool.count) continue;
       const [reason, words] = count > pool.count ? ['PoolGrows', 'more'] : ['PoolShrinks', 'fewer'];
-      const message = `pool ${pool.name} is to have ${countOf(count, 'node')}, ${Math.abs(count - pool.count)} ${words}: ${why}`;
+      const message = `pool ${pool.name} is to have ${countOfGrowth(count, 'node')}, ${Math.abs(count - pool.count)} ${words}: ${why}`;
       this.#world.recordEvent('Normal', reason, message);
     }
   }
@@ -256,7 +256,7 @@ class NodesLook {
 
   /** Whether the change succeeded; otherwise `problems` has the reason. */
   async #isDone(done: Promise<void>, node: string): Promise<boolean> {
-    const problem = await attempted(done);
+    const problem = await attemptChange(done);
     if (problem) this.#problems.set(node, problem);
     return problem === undefined;
   }
@@ -288,7 +288,7 @@ class NodesLook {
  * @returns undefined: changed; else the API server's error for people; empty when the node is gone or was changed
  * meanwhile, which the cache will show
  */
-export async function attempted(done: Promise<void>): Promise<string | undefined> {
+export async function attemptChange(done: Promise<void>): Promise<string | undefined> {
   try {
     await done;
     return undefined;

@@ -2,7 +2,7 @@ import type { CloudPool } from '../../../providers/cloud.ts';
 import { ANNOTATIONS, LABELS } from '../../api/group.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import type { Shoot } from '../../api/shoot.ts';
-import { type DaemonSet, daemonPod, unpinned } from '../../burst/fit/daemons.ts';
+import { type DaemonSet, daemonPod, unpinPod } from '../../burst/fit/daemons.ts';
 import { UNSCHEDULABLE } from '../../burst/fit/filters/node.ts';
 import type { FitPod } from '../../burst/fit/model.ts';
 import { STARTUP_PREFIXES } from '../../burst/nodes/expected.ts';
@@ -16,7 +16,7 @@ import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resource
 import type { ClusterMemory } from './memory.ts';
 
 /** Nodes of pools that are recorded as leaving. */
-export interface Leaving {
+export interface LeavingNodes {
   /** Nodes to remove, by pool. */
   readonly leaving: ReadonlyMap<string, readonly string[]>;
   /** Leaving nodes that nobody will remove. */
@@ -80,7 +80,7 @@ export function whoLeaves(
   decided: ReadonlyMap<string, DecidedSize>,
   ofPool: ReadonlyMap<string, readonly Node[]>,
   nodes: ReadonlyMap<string, Node>,
-): Leaving {
+): LeavingNodes {
   const leaving = new Map<string, readonly string[]>();
   for (const { name, count } of own) {
     const there = (ofPool.get(name) ?? []).filter(isThere);
@@ -170,7 +170,7 @@ export function daemonSetsOf(pods: readonly Pod[], sets: readonly DaemonSet[] = 
   }
   const known = sets.map((set) => ({ name: keyOf(set), pod: daemonPod(set, live.get(set.metadata.uid ?? '')?.pod) }));
   const listed = new Set(sets.map(({ metadata }) => metadata.uid));
-  const others = [...live].flatMap(([uid, { name, pod }]) => (listed.has(uid) ? [] : [{ name, pod: unpinned(pod) }]));
+  const others = [...live].flatMap(([uid, { name, pod }]) => (listed.has(uid) ? [] : [{ name, pod: unpinPod(pod) }]));
   return [...known, ...others];
 }
 
@@ -198,7 +198,7 @@ export const partsAsked = (
   ];
 };
 
-interface NodesSeen extends Pick<Leaving, 'leaving'> {
+interface NodesSeen extends Pick<LeavingNodes, 'leaving'> {
   readonly podsOn: ReadonlyMap<string, readonly Pod[]>;
   /** Last requested parts of pools, by preference. */
   readonly parts: readonly PoolAsked[];

@@ -27,7 +27,7 @@ import {
   type Daemon,
   interruptedOf,
   isThere,
-  type Leaving,
+  type LeavingNodes,
   nodeViews,
   type PoolAsked,
   poolOf,
@@ -36,7 +36,7 @@ import {
 import type { NodesSight } from './world.ts';
 
 /** Observation of an autoscaled cluster. */
-export interface Seen extends Leaving {
+export interface ClusterNodesSeen extends LeavingNodes {
   readonly cluster: WorkerCluster;
   readonly pools: readonly DesiredPool[];
   readonly decided: ReadonlyMap<string, DecidedSize>;
@@ -73,7 +73,7 @@ export const scaleInAfterMs = (pool?: Pick<WorkerPool, 'scaleInAfter'>): number 
 export const isAutoscaled = ({ spec }: WorkerCluster): boolean => (spec.pools ?? []).some(isCoppices);
 
 /** Inputs of a decision about a cluster's nodes. Pure except for `memory`. */
-export function observe(world: NodesSight, memory: ClusterMemory): Seen {
+export function observeNodes(world: NodesSight, memory: ClusterMemory): ClusterNodesSeen {
   const { cluster, profile, decided, nodes, podsOn, parts, daemons, isManaged, noShrinking, whyBlocked } = world;
   const stored: ReadonlyMap<string, DecidedSize> = decided === 'none' ? new Map() : decided;
   const pools = desiredSizes({ cluster, profile, decided });

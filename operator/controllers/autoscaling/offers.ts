@@ -7,7 +7,7 @@ import { readBytes, readCpu } from '../../api/quantity.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { NodeTemplate } from '../../burst/fit/model.ts';
 import { allocatableOf, attachLimitsOf, type CSINode } from '../../burst/fit/node.ts';
-import { allocatableOfType, MANAGED_RESERVES, type Reserve, type Sold } from '../../burst/fit/reserve.ts';
+import { allocatableOfType, MANAGED_RESERVES, type NominalSize, type Reserve } from '../../burst/fit/reserve.ts';
 import { INSTANCE_TYPE, ZONE } from '../../burst/nodes/expected.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
 import { bestOffer, isInterrupted } from '../../capacity/allocation.ts';
@@ -113,7 +113,7 @@ interface MadeBy {
 }
 
 /** Formula for kubelet's reserved resources, and whether machines are pods of the seed. */
-export const machinesOf = ({ provider, isManaged }: MadeBy): Pick<OfferView, 'reserve' | 'isOfSeed'> => ({
+export const poolMachinesOf = ({ provider, isManaged }: MadeBy): Pick<OfferView, 'reserve' | 'isOfSeed'> => ({
   reserve: reserveOf({ provider, isManaged }),
   isOfSeed: !provider?.inCloud && !provider?.simulated,
 });
@@ -128,7 +128,7 @@ function reserveOf({ provider, isManaged }: MadeBy): Reserve {
 export const allocatableOfMachine = (type: MachineType, reserve: Reserve): NodeTemplate['allocatable'] =>
   allocatableOfType(soldOf(type), reserve);
 
-const soldOf = (type: MachineType): Sold => ({
+const soldOf = (type: MachineType): NominalSize => ({
   millicores: readCpu(type.cpu),
   bytes: readBytes(type.memory),
   gpus: gpusOf(type),

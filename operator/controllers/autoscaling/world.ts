@@ -3,7 +3,7 @@ import type { ClusterSize } from '../../api/cost.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import type { Demand, Ignored } from '../../burst/demand.ts';
+import type { Ignored, ReplicaDemand } from '../../burst/demand.ts';
 import type { ClusterState } from '../../burst/fit/state.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
 import type { NodesView } from '../../burst/nodes/plan.ts';
@@ -38,7 +38,10 @@ export interface NodesSight {
   /** Its DaemonSets with expected pods. */
   readonly daemons: readonly Daemon[];
   /** Demand of pending pods, and ignored ones. */
-  waiting(memory: Pick<ClusterMemory, 'nominatedMs'>): { demands: readonly Demand[]; ignored: readonly Ignored[] };
+  waiting(memory: Pick<ClusterMemory, 'nominatedMs'>): {
+    demands: readonly ReplicaDemand[];
+    ignored: readonly Ignored[];
+  };
   /**
    * Expected next node of a pool, or why there is none.
    * @param siblings its Ready nodes, then the last seen of each machine type

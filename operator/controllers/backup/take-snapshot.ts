@@ -9,7 +9,7 @@ import type { Seed } from '../../api/seed.ts';
 import type { SeedAccess } from '../../clusters/seed-access.ts';
 import type { EtcdClient } from '../../etcd/etcd-client.ts';
 import { FairQueue } from '../../kube/fair-queue.ts';
-import { decoded, SECRETS, type Secret } from '../../kube/resources.ts';
+import { decodeSecret, SECRETS, type Secret } from '../../kube/resources.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
 import { ETCD_GATEWAY_PORT } from '../../shoot/values.ts';
 import { openEtcd } from '../shoot/etcd-access.ts';
@@ -162,5 +162,5 @@ async function clientOf(
     access.secrets.get(`${technicalID}/${PKI_SECRET}`) ??
     (await access.client.getOrUndefined<Secret>(SECRETS, PKI_SECRET, technicalID, { signal }));
   if (!keys) throw notYetConfigured(`the etcd of ${technicalID} has no keys yet`);
-  return openEtcd(place, decoded(keys.data), now);
+  return openEtcd(place, decodeSecret(keys.data), now);
 }

@@ -4,12 +4,12 @@ import { errorText } from '../../api/errors.ts';
 import { LABELS } from '../../api/group.ts';
 import type { WorkerPool } from '../../api/worker-pool.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { type ClusterPurchase, isLeaving, waitOf } from '../../burst/clusters/purchases.ts';
+import { type ClusterPurchase, clusterWaitOf, isLeaving } from '../../burst/clusters/purchases.ts';
 import { type BurstReceipt, clustersIn, noteDecision, restCandidate } from '../../burst/clusters/receipt.ts';
 import { forgetCluster } from '../../burst/clusters/spend.ts';
 import { isNotFound, isTransient, KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
-import { isOf, keptClusters, manifestOf } from './own-clusters.ts';
+import { isOwnedBy, keptClusters, manifestOf } from './own-clusters.ts';
 import type { BurstWorld, ClusterPatch } from './world.ts';
 
 /**
@@ -55,7 +55,7 @@ async function make(
 ): Promise<string | undefined> {
   // An earlier cycle made it, and the cache shows it.
   const known = world.clusters.get(keyOf(cluster));
-  if (known && isOf(known, policy, purchase)) return undefined;
+  if (known && isOwnedBy(known, policy, purchase)) return undefined;
   try {
     await world.create(cluster, signal);
     return undefined;
@@ -64,7 +64,7 @@ async function make(
     if (error.isAlreadyExists) {
       const { name, namespace = '' } = cluster.metadata;
       const live = await world.live(name, namespace, signal);
-      if (live && isOf(live, policy, purchase)) return undefined;
+      if (live && isOwnedBy(live, policy, purchase)) return undefined;
       return `there is a WorkerCluster ${name} that was not made for this policy`;
     }
     if (error.status >= 400 && error.status < 500 && error.status !== 409 && error.status !== 429)
@@ -139,7 +139,7 @@ export const openClusters = (
     policy,
     receipt,
     (purchase, cluster) =>
-      waitOf(purchase) || !cluster.metadata.labels?.[LABELS.burstWarm]
+      clusterWaitOf(purchase) || !cluster.metadata.labels?.[LABELS.burstWarm]
         ? undefined
         : {
             patch: labelPatch(cluster, LABELS.burstWarm, null),
@@ -182,7 +182,7 @@ export async function endClusters(
     const known = world.clusters.get(`${namespace}/${name}`);
     // The cache may lack a new cluster.
     const cluster = known ?? (await world.live(name, namespace, signal));
-    if (!cluster || !isOf(cluster, policy, purchase)) {
+    if (!cluster || !isOwnedBy(cluster, policy, purchase)) {
       if (purchase.uid === undefined) unmade.push(name);
       continue;
     }

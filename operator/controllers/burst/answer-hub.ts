@@ -4,7 +4,7 @@ import { clustersIn, measuredStartupMs } from '../../burst/clusters/receipt.ts';
 import type { Asking } from '../../hubs/contract.ts';
 import { isNotFound, KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
-import { type HubWork, workOf } from './hub-work.ts';
+import { type HubWork, hubWorkOf } from './hub-work.ts';
 import type { BurstMemory } from './memory.ts';
 import { supplyOf } from './supply.ts';
 import { boughtBy, growthsOf, type Turn } from './turn.ts';
@@ -37,7 +37,7 @@ export async function answerHub(
   signal: AbortSignal,
 ): Promise<void> {
   if (!asking) return;
-  const taking = workOf(asking.taking(world.now()), new Map(), Number.NEGATIVE_INFINITY);
+  const taking = hubWorkOf(asking.taking(world.now()), new Map(), Number.NEGATIVE_INFINITY);
   const answers = decided && asking.sources.length > 0 ? toldOf(world, memory, hub, decided, taking) : undefined;
   const parts = asking.answers(decided && ((source) => answers?.get(source)), world.now());
   for (const part of parts.slice(0, MOST_WRITES)) {

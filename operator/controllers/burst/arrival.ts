@@ -14,7 +14,7 @@ const HOPELESS = new Set([DEPLETED, 'ERR_INFRA_QUOTA_EXCEEDED', 'ERR_INFRA_UNAUT
 export const PLACED_MS = 5 * 60_000;
 
 /** Reported failure of a cluster that will not come. */
-export function failureOf({ metadata, status }: WorkerCluster): string | undefined {
+export function arrivalFailureOf({ metadata, status }: WorkerCluster): string | undefined {
   const accepted = findCondition(status?.conditions, 'SpecAccepted');
   if (accepted?.status === 'False' && status?.observedGeneration === metadata.generation) return accepted.message;
   const hopeless = [

@@ -5,12 +5,12 @@ import type { Hub } from '../../api/hub.ts';
 import { burstClusterName } from '../../api/names.ts';
 import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { CandidateView, ClusterOffer } from '../../burst/clusters/model.ts';
-import { offerOf, sizeWith } from '../../burst/clusters/offer.ts';
+import { clusterOfferOf, sizeWith } from '../../burst/clusters/offer.ts';
 import { type BurstReceipt, clustersIn, measuredStartupMs } from '../../burst/clusters/receipt.ts';
 import { restingOf } from '../../burst/clusters/rests.ts';
 import { offeredNow } from '../../burst/clusters/sold-out.ts';
 import { startupMs } from '../../capacity/startup-times.ts';
-import { admit, type Claimant, type Refusal } from '../../cost/admission.ts';
+import { admit, type Claimant, type QuotaRefusal } from '../../cost/admission.ts';
 import { keyOf, splitKey } from '../../kube/resources.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import { resolveVersion } from '../kubernetes-version.ts';
@@ -54,7 +54,7 @@ export async function candidatesOf(
       typeof offer === 'string'
         ? offer
         : await memory.tried(trialKey(policy, name), JSON.stringify(candidate.template), now, () =>
-            refusalOf(world, policy, candidate, UNSIZED, signal),
+            candidateRefusalOf(world, policy, candidate, UNSIZED, signal),
           );
     found.push({
       candidate,
@@ -124,7 +124,7 @@ function offerFor(
   const { cluster, profile } = there;
   const [problem] = specProblems(cluster, profile, world.now());
   if (problem) return `its template would be refused: spec.${problem.field}: ${problem.message}`.slice(0, 1000);
-  const offer = offerOf({
+  const offer = clusterOfferOf({
     cluster,
     profile,
     member: world.member(hub, cluster),
@@ -167,7 +167,7 @@ function unsizedTrialOf(policy: BurstPolicy, candidate: BurstCandidate): WorkerC
  * Why a cluster of this candidate and size would be refused by the API server or by quotas; undefined: it would not.
  * @param beside further quota shares that no cache shows yet
  */
-export async function refusalOf(
+export async function candidateRefusalOf(
   world: BurstSight,
   policy: BurstPolicy,
   candidate: BurstCandidate,
@@ -196,7 +196,7 @@ function overQuota(world: BurstSight, cluster: WorkerCluster, beside: readonly C
 }
 
 /** Why quotas of its namespace refuse a cluster. @param beside see refusalOf: replaces cached shares */
-export function refusalsOf(world: BurstSight, claimant: Claimant, beside: readonly Claimant[]): Refusal[] {
+export function refusalsOf(world: BurstSight, claimant: Claimant, beside: readonly Claimant[]): QuotaRefusal[] {
   const { namespace } = splitKey(claimant.key);
   const quotas = world.quotas.byIndex(BY_NAMESPACE, namespace);
   if (quotas.length === 0) return [];

@@ -11,7 +11,7 @@ import { BY_HUB } from '../membership/dependencies.ts';
 import { answerHub } from './answer-hub.ts';
 import { MOST_DEMANDS } from './hub-work.ts';
 import type { BurstMemory } from './memory.ts';
-import { isOf, type Look, PolicyLook } from './policy-look.ts';
+import { isClusterOf, type Look, PolicyLook } from './policy-look.ts';
 import type { Turn } from './turn.ts';
 import type { BurstSight, BurstWorld } from './world.ts';
 
@@ -43,7 +43,7 @@ export async function reconcileBurst(
   let left = 'work' in look ? look.work : [];
   let isPartial = 'isPartial' in look && look.isPartial === true;
   const withhold = (policy: BurstPolicy) => {
-    const others = left.filter((one) => !isOf(policy, one));
+    const others = left.filter((one) => !isClusterOf(policy, one));
     isPartial ||= others.length < left.length;
     left = others;
   };

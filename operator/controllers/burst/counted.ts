@@ -4,7 +4,7 @@ import type { OfferInputs } from '../../burst/clusters/offer.ts';
 import type { FitPod, NodeTemplate } from '../../burst/fit/model.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
 import { clusterResource } from '../../clusters/capacity.ts';
-import type { Amounts } from '../../hubs/contract.ts';
+import type { HubAmounts } from '../../hubs/contract.ts';
 import { hubType } from '../../hubs/index.ts';
 import type { Node, Pod } from '../../kube/resources.ts';
 
@@ -19,12 +19,12 @@ export function countsOf({ spec }: Hub): OfferInputs['counts'] {
 }
 
 /** Room that the hub counts for a new node of a cluster with these node sizes. Pure. */
-export function countedTemplate({ spec }: Hub, template: NodeTemplate, sizes: readonly Amounts[]): NodeTemplate {
+export function countedTemplate({ spec }: Hub, template: NodeTemplate, sizes: readonly HubAmounts[]): NodeTemplate {
   const counted = hubType(spec.type)?.counts?.(sizes, spec);
   return counted ? { ...template, allocatable: withCounted(template.allocatable, counted) } : template;
 }
 
-function withCounted(allocatable: Allocatable, counted: (free: Amounts) => Amounts): Allocatable {
+function withCounted(allocatable: Allocatable, counted: (free: HubAmounts) => HubAmounts): Allocatable {
   const { cpu, memory, gpu } = roomIn(counted(amountsOf(allocatable)));
   const others = new Map(allocatable.others);
   if (others.has(GPU)) others.set(GPU, gpu);
@@ -35,7 +35,10 @@ function withCounted(allocatable: Allocatable, counted: (free: Amounts) => Amoun
  * Free room that a cluster's hub does not count, as placeholder pods: the hub places nothing there. Pure.
  * @returns function of a node with its pods
  */
-export function uncountedBy({ spec }: Hub, sizes: readonly Amounts[]): (node: Node, pods: readonly Pod[]) => FitPod[] {
+export function uncountedBy(
+  { spec }: Hub,
+  sizes: readonly HubAmounts[],
+): (node: Node, pods: readonly Pod[]) => FitPod[] {
   const counted = hubType(spec.type)?.counts?.(sizes, spec);
   if (!counted) return () => [];
   return (node, pods) => {
@@ -48,12 +51,12 @@ export function uncountedBy({ spec }: Hub, sizes: readonly Amounts[]): (node: No
   };
 }
 
-const roomIn = ({ cpu = '0', memory = '0', gpu = '0' }: Amounts) => ({
+const roomIn = ({ cpu = '0', memory = '0', gpu = '0' }: HubAmounts) => ({
   cpu: readCpu(cpu),
   memory: readBytes(memory),
   gpu: readCount(gpu),
 });
-const amountsOf = ({ cpu, memory, others }: Allocatable): Amounts => ({
+const amountsOf = ({ cpu, memory, others }: Allocatable): HubAmounts => ({
   cpu: formatCpu(cpu),
   memory: formatBytes(memory),
   gpu: String(others.get(GPU) ?? 0),

@@ -6,7 +6,7 @@ import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { GrowthView, WarmCluster } from '../../burst/clusters/model.ts';
 import { planClusters } from '../../burst/clusters/plan.ts';
 import { type ClustersPlan, type Order, ordersOf } from '../../burst/clusters/plan-model.ts';
-import { nameOf } from '../../burst/clusters/purchases.ts';
+import { clusterNameOf } from '../../burst/clusters/purchases.ts';
 import {
   type BurstReceipt,
   clusterNamed,
@@ -34,16 +34,16 @@ import { spentUntil } from '../../burst/clusters/spend.ts';
 import type { FitPod } from '../../burst/fit/model.ts';
 import { formatMoney } from '../../cost/money.ts';
 import { keyOf } from '../../kube/resources.ts';
-import { type Considered, refusalOf, shareOf, trialKey, trialOf } from './candidates.ts';
+import { type Considered, candidateRefusalOf, shareOf, trialKey, trialOf } from './candidates.ts';
 import { type EmptyingInputs, emptyingOf } from './emptying.ts';
 import { type GrowthInputs, growthOf, type JudgedGrowth, judgeGrowth } from './growth.ts';
 import type { HubWork } from './hub-work.ts';
-import { limitsOf } from './limits.ts';
+import { policyLimitsOf } from './limits.ts';
 import type { BurstMemory } from './memory.ts';
 import { comingKey, idleKey } from './own-clusters.ts';
 import { peaksOf } from './peaks.ts';
-import type { Seen } from './seen.ts';
-import { awake, supplyIn, supplyOf } from './supply.ts';
+import type { PurchaseSeen } from './seen.ts';
+import { awakeSupply, supplyIn, supplyOf } from './supply.ts';
 import { boughtBy, seenIn, type Turn } from './turn.ts';
 import { waitingClusters } from './waiting-clusters.ts';
 import { sleepersOf, wakeKey, wakingKey, wokenBy } from './wake-others.ts';
@@ -71,7 +71,7 @@ export async function planFor(
   const lacking = lackingIn(world, seen);
   let growth = waiting.length > 0 || lacking.size > 0 ? growthOf(world, inputs) : [];
   const own = {
-    limits: limitsOf(policy.spec),
+    limits: policyLimitsOf(policy.spec),
     clusters: seen.map((one) => one.own),
     lastOut: time(receipt.lastOut),
     lastIn: time(receipt.lastIn),
@@ -109,7 +109,7 @@ export async function planFor(
       const { candidate } = purchase;
       at = candidates.findIndex(({ name }) => name === candidate);
       const tried = candidates[at]!.candidate;
-      problem = await refusalOf(world, policy, tried, purchase, signal, beside);
+      problem = await candidateRefusalOf(world, policy, tried, purchase, signal, beside);
       if (problem) break;
       passed.push(candidate);
       beside.push(shareOf(world, trialOf(policy, tried, purchase)));
@@ -143,7 +143,7 @@ const isBeside = (cluster: WorkerCluster, policy: BurstPolicy): boolean =>
   cluster.metadata.namespace === policy.metadata.namespace;
 
 /** Pending pods in the policy's clusters with grants, by cluster key. */
-function lackingIn(world: BurstSight, seen: readonly Seen[]): Map<string, readonly FitPod[]> {
+function lackingIn(world: BurstSight, seen: readonly PurchaseSeen[]): Map<string, readonly FitPod[]> {
   const found = new Map<string, readonly FitPod[]>();
   for (const { purchase, cluster, own, hasJoined } of seen) {
     if (!cluster || !hasJoined || !purchase.granted) continue;
@@ -154,10 +154,10 @@ function lackingIn(world: BurstSight, seen: readonly Seen[]): Map<string, readon
 }
 
 /** Ready waiting clusters of the policy, with their room. */
-function warmOf(world: BurstSight, { hub, turn, now }: DecisionInputs, seen: readonly Seen[]): WarmCluster[] {
+function warmOf(world: BurstSight, { hub, turn, now }: DecisionInputs, seen: readonly PurchaseSeen[]): WarmCluster[] {
   const room = {
     open: (cluster: WorkerCluster) => supplyIn(world, hub, cluster),
-    woken: (cluster: WorkerCluster) => awake(world, hub, cluster, now),
+    woken: (cluster: WorkerCluster) => awakeSupply(world, hub, cluster, now),
   };
   return waitingClusters(turn.receipt, seen, room, now);
 }
@@ -254,12 +254,12 @@ function withDryOrder(
       if (!cluster || !poolOf(world, hub, cluster, growths, pool)) return receipt;
       const hourly = formatMoney(each * BigInt(entry === undefined ? granted : nodes));
       const by = entry ? { candidate: entry } : {};
-      return noteDry(receipt, { action: 'Grow', cluster: nameOf(key), ...by, why, hourly }, now);
+      return noteDry(receipt, { action: 'Grow', cluster: clusterNameOf(key), ...by, why, hourly }, now);
     }
     case 'grant': {
       const { cluster, pool, each, nodes } = order;
       const hourly = formatMoney(each * BigInt(nodes));
-      return noteDry(receipt, { action: 'Grow', cluster: nameOf(cluster), pool, why, hourly }, now);
+      return noteDry(receipt, { action: 'Grow', cluster: clusterNameOf(cluster), pool, why, hourly }, now);
     }
     case 'cluster': {
       const { candidate, price } = order;

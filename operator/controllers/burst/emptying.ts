@@ -2,9 +2,9 @@ import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { parseDuration } from '../../api/duration.ts';
 import { LABELS } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
-import { underused } from '../../burst/clusters/consolidate.ts';
+import { underusedClusters } from '../../burst/clusters/consolidate.ts';
 import type { ClustersView, EmptyingCluster } from '../../burst/clusters/model.ts';
-import { emptyingSinceOf, isToSleep, joinedAtOf } from '../../burst/clusters/purchases.ts';
+import { emptyingSinceOf, joinedAtOf, mustSleep } from '../../burst/clusters/purchases.ts';
 import { type BurstReceipt, clustersIn } from '../../burst/clusters/receipt.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { drainTimeoutMs } from '../membership/drain-time.ts';
@@ -12,7 +12,7 @@ import { isAsleep } from '../membership/member.ts';
 import { changeKept, labelPatch } from './act.ts';
 import type { HubWork } from './hub-work.ts';
 import { emptiesUnderused } from './own-clusters.ts';
-import type { Seen } from './seen.ts';
+import type { PurchaseSeen } from './seen.ts';
 import { supplyIn } from './supply.ts';
 import type { Turn } from './turn.ts';
 import type { BurstSight, BurstWorld } from './world.ts';
@@ -33,7 +33,7 @@ export interface EmptyingInputs {
 export async function emptyingOf(
   world: BurstSight,
   inputs: EmptyingInputs,
-  seen: readonly Seen[],
+  seen: readonly PurchaseSeen[],
   view: Pick<ClustersView, 'clusters' | 'limits' | 'lastIn' | 'lastOut'>,
   signal: AbortSignal,
 ): Promise<Pick<ClustersView, 'movable' | 'emptying' | 'unsettled' | 'hubWaiting'>> {
@@ -42,7 +42,7 @@ export async function emptyingOf(
     const emptying = emptyingSeen(world, inputs, one);
     return emptying ? [{ own: one.own, emptying }] : [];
   });
-  const { due } = underused(view, now);
+  const { due } = underusedClusters(view, now);
   const asked = [...due, ...begun.flatMap(({ own, emptying }) => (emptying.hasBegun ? [] : [own]))];
   if (asked.length + begun.length === 0) return {};
   const movable = await Promise.all(
@@ -61,7 +61,7 @@ export async function emptyingOf(
 }
 
 /** Phases in which a cluster's work moves. */
-const MOVES: ReadonlySet<Seen['purchase']['phase']['name']> = new Set(['Emptying', 'Leaving']);
+const MOVES: ReadonlySet<PurchaseSeen['purchase']['phase']['name']> = new Set(['Emptying', 'Leaving']);
 
 /** Reason why the hub does not move work now (independent of the policy); undefined: none. */
 function whyUnsettled(world: BurstSight, { hub, turn, turns }: EmptyingInputs): string | undefined {
@@ -81,7 +81,7 @@ function whyUnsettled(world: BurstSight, { hub, turn, turns }: EmptyingInputs): 
 function emptyingSeen(
   world: BurstSight,
   inputs: EmptyingInputs,
-  { purchase, cluster }: Seen,
+  { purchase, cluster }: PurchaseSeen,
 ): EmptyingCluster | undefined {
   const { hub, policy, now } = inputs;
   if (!cluster || purchase.phase.name !== 'Emptying') return undefined;
@@ -122,7 +122,7 @@ export const markEmptying = (
     (purchase, cluster) => {
       const { name, labels, deletionTimestamp } = cluster.metadata;
       // Its hub must place nothing there until it sleeps.
-      if (deletionTimestamp || (isToSleep(purchase) && !isAsleep(cluster))) return undefined;
+      if (deletionTimestamp || (mustSleep(purchase) && !isAsleep(cluster))) return undefined;
       const isMarked = labels?.[LABELS.burstEmptying] !== undefined;
       const isWanted = emptyingSinceOf(purchase) !== undefined;
       if (isMarked === isWanted) return undefined;

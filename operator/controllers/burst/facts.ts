@@ -1,10 +1,10 @@
 import {
   type ClusterPurchase,
+  clusterWaitOf,
   isLeaving,
   isUseless,
   isWaking,
   joinedAtOf,
-  waitOf,
 } from '../../burst/clusters/purchases.ts';
 import {
   type BurstReceipt,
@@ -19,12 +19,12 @@ import { forgetCluster, setRate } from '../../burst/clusters/spend.ts';
 import { becomeReady, becomeUseless, haveWork, joinHub, seeCluster } from '../../burst/clusters/transitions.ts';
 import { PLACED_MS } from './arrival.ts';
 import type { HubWork } from './hub-work.ts';
-import type { Seen } from './seen.ts';
+import type { PurchaseSeen } from './seen.ts';
 
 /** The receipt after observing clusters: existing, joined, with changed cost, or gone. Pure. */
 export function withFacts(
   receipt: BurstReceipt,
-  seen: readonly Seen[],
+  seen: readonly PurchaseSeen[],
   work: readonly HubWork[],
   now: number,
 ): BurstReceipt {
@@ -48,7 +48,7 @@ export function withFacts(
     const { uid: its } = cluster.metadata;
     if (its !== undefined) next = withCluster(next, name, (one) => seeCluster(one, its));
     // A cluster put to sleep stays in its hub until released.
-    if (hasJoined && joinedAt === undefined && waitOf(purchase) !== 'asleep') {
+    if (hasJoined && joinedAt === undefined && clusterWaitOf(purchase) !== 'asleep') {
       next = withCluster(next, name, (one) => joinHub(one, now));
       if (isWaking(purchase)) next = noteWaking(next, candidate, now - Date.parse(wokenAt!));
       // A warm cluster's startup time was recorded when it became ready.

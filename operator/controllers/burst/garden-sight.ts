@@ -217,7 +217,7 @@ export function grownNow(deps: BurstSightDependencies, growth: PoolNamed, now: n
 }
 
 /** A cluster as the hub knows it, or would know a future one. */
-export function memberOf(
+export function gardenMemberOf(
   deps: Pick<BurstSightDependencies, 'profiles' | 'openClusters' | 'memberships' | 'clusters' | 'capacity' | 'now'>,
   hub: Hub,
   written: WorkerCluster,

@@ -15,16 +15,16 @@ import { BY_HUB } from '../membership/dependencies.ts';
 import { clusterOf } from '../membership/holds.ts';
 import { claimantsIn, heldBy } from '../quota/claimants.ts';
 import { writeStatus } from '../status-writer.ts';
-import { failureOf } from './arrival.ts';
+import { arrivalFailureOf } from './arrival.ts';
 import { countsOf } from './counted.ts';
 import type { BurstDependencies, BurstSightDependencies } from './dependencies.ts';
 import {
   countedPools,
   emptyingIn,
+  gardenMemberOf,
   grownNow,
   isMoving,
   lackingPods,
-  memberOf,
   membersOf,
   movableIn,
   nameIn,
@@ -36,7 +36,7 @@ import {
   waitingPods,
   workOn,
 } from './garden-sight.ts';
-import { workOf } from './hub-work.ts';
+import { hubWorkOf } from './hub-work.ts';
 import { endedIn, freshIn, tellDecisions, tellOutcomes } from './tell-outcomes.ts';
 import { toldStatus } from './told-status.ts';
 import type { BurstActs, BurstSight, BurstWorld } from './world.ts';
@@ -103,11 +103,11 @@ export function gardenSight(deps: BurstSightDependencies): BurstSight {
       const unread = (demands ?? []).flatMap(({ source, namespace, problem }) =>
         problem === undefined ? [] : [{ source, namespace, problem }],
       );
-      return { demands, work: (waits, now) => workOf(demands ?? [], waits, now), unread, placed, asking };
+      return { demands, work: (waits, now) => hubWorkOf(demands ?? [], waits, now), unread, placed, asking };
     },
     asksOf: async (hub, signal) => deps.asksOf?.(hub, inTime(signal)),
     members: (hub) => membersOf(deps, hub),
-    member: (hub, cluster) => memberOf(deps, hub, cluster),
+    member: (hub, cluster) => gardenMemberOf(deps, hub, cluster),
     nameIn: (hub, cluster) => nameIn(deps, hub, cluster),
     workOn: (hub, cluster) => workOn(deps, hub, cluster),
     keeps: (hub, cluster, profile) => ({
@@ -121,7 +121,7 @@ export function gardenSight(deps: BurstSightDependencies): BurstSight {
     pools: (hub, cluster, growths) => countedPools(deps, hub, cluster, growths),
     poolNow: (growth) => grownNow(deps, growth, deps.now().getTime()),
     sight: (policy, cluster) => sightOf(deps, policy, cluster),
-    failure: failureOf,
+    failure: arrivalFailureOf,
     readyNodes: (cluster) => readyNodes(deps, cluster),
     sleepsBySpec: (hub, cluster) => sleepsBySpec(deps, hub, cluster),
     movable: (hub, cluster, signal) => movableIn(deps, hub, cluster, signal),

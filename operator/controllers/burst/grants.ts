@@ -5,7 +5,7 @@ import type { ClusterPurchase } from '../../burst/clusters/purchases.ts';
 import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
 import { type GrantedPool, isInUse } from '../../burst/clusters/receipt-facts.ts';
 import { type ClusterChange, changeKept, poolsPatch } from './act.ts';
-import { isOf } from './own-clusters.ts';
+import { isOwnedBy } from './own-clusters.ts';
 import type { BurstSight, BurstWorld } from './world.ts';
 
 /** Observed state of a granted pool; undefined: unknown. */
@@ -18,7 +18,7 @@ export function grantedPool(
   const key = `${policy.metadata.namespace}/${purchase.name}`;
   const cluster = world.clusters.get(key);
   const written = cluster?.spec.pools?.find(({ name }) => name === pool);
-  if (!cluster || written?.maximum === undefined || !isOf(cluster, policy, purchase)) return undefined;
+  if (!cluster || written?.maximum === undefined || !isOwnedBy(cluster, policy, purchase)) return undefined;
   const held = heldBy(world, key, cluster.metadata.uid ?? '', written);
   return held === undefined ? undefined : { maximum: written.maximum, held };
 }

@@ -2,9 +2,9 @@ import type { WaitingWork } from '../../burst/clusters/model.ts';
 import { inTurn } from '../../burst/clusters/sources.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
 import { quantitiesOf } from '../../hubs/amounts.ts';
-import type { Amounts, Demand } from '../../hubs/contract.ts';
+import type { Demand, HubAmounts } from '../../hubs/contract.ts';
 import type { Pod } from '../../kube/resources.ts';
-import type { Waits } from './memory.ts';
+import type { WaitingSince } from './memory.ts';
 
 /** Most demands of a hub per cycle. */
 export const MOST_DEMANDS = 5_000;
@@ -12,13 +12,17 @@ export const MOST_DEMANDS = 5_000;
 /** Work of a hub with its sort keys. */
 export type HubWork = WaitingWork & {
   readonly namespace: string | undefined;
-  readonly asked: Amounts;
+  readonly asked: HubAmounts;
   /** Since when the hub reports the work unchanged, milliseconds since the epoch. */
   readonly unchangedSince: number;
 };
 
 /** A hub's unplaced work for the planner. */
-export function workOf(demands: readonly Demand[], waits: ReadonlyMap<string, Waits>, now: number): HubWork[] {
+export function hubWorkOf(
+  demands: readonly Demand[],
+  waits: ReadonlyMap<string, WaitingSince>,
+  now: number,
+): HubWork[] {
   const known = demands.filter(({ problem }) => problem === undefined);
   return lookedAt(known, waits).flatMap((demand) => {
     const { source, namespace, count, each, others, accepts, customKind, inOneCluster, isHeld, priority } = demand;
@@ -45,7 +49,7 @@ export function workOf(demands: readonly Demand[], waits: ReadonlyMap<string, Wa
 }
 
 /** Whole sources, longest waiting first, in turns of namespaces. */
-function lookedAt(demands: readonly Demand[], waits: ReadonlyMap<string, Waits>): readonly Demand[] {
+function lookedAt(demands: readonly Demand[], waits: ReadonlyMap<string, WaitingSince>): readonly Demand[] {
   if (demands.length <= MOST_DEMANDS) return demands;
   const since = ([first]: readonly Demand[]) => waits.get(first!.source)?.since ?? Number.MAX_SAFE_INTEGER;
   const sources = [...Map.groupBy(demands, ({ source }) => source).values()].sort((a, b) => since(a) - since(b));
@@ -70,7 +74,7 @@ const barePod = ({ each, others, nodes }: Pick<Demand, 'each' | 'others' | 'node
 });
 
 /** Requests of a replica, as text. */
-export const wordsOf = ({ cpu, memory, gpu }: Amounts, others: Demand['others'] = {}): string =>
+export const wordsOf = ({ cpu, memory, gpu }: HubAmounts, others: Demand['others'] = {}): string =>
   [
     cpu && `${cpu} CPU`,
     memory && `${memory} memory`,

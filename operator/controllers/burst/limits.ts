@@ -6,7 +6,7 @@ import { parseMoney } from '../../cost/money.ts';
 const MINUTE_MS = 60_000;
 
 /** Limits of a policy with defaults. */
-export function limitsOf(spec: BurstPolicySpec): Limits {
+export function policyLimitsOf(spec: BurstPolicySpec): Limits {
   const { trigger, minimumPriority, maximumClusters, maximumNodes, budget, scaleIn, cooldown, suspend } = spec;
   const time = (text: string | undefined, usual: number) =>
     text === undefined ? usual : (parseDuration(text) ?? usual);

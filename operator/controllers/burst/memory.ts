@@ -2,7 +2,7 @@ import type { Demand } from '../../hubs/contract.ts';
 import { Placements } from './placements.ts';
 
 /** Since when a source waits without a break, milliseconds since the epoch. */
-export interface Waits {
+export interface WaitingSince {
   /** The hub has no place for it. */
   readonly since: number;
   /** The hub reports it unchanged. */
@@ -22,7 +22,7 @@ export class BurstMemory {
   readonly placements = new Placements();
   readonly #waiting = new Map<
     string,
-    { readonly sources: ReadonlyMap<string, Waits & { readonly says: string }>; readonly seen: number }
+    { readonly sources: ReadonlyMap<string, WaitingSince & { readonly says: string }>; readonly seen: number }
   >();
   readonly #idle = new Map<string, number>();
   /** When work last needed an idle cluster. */
@@ -41,7 +41,7 @@ export class BurstMemory {
     hub: string,
     demands: readonly Pick<Demand, 'source' | 'count' | 'each' | 'others'>[],
     now: number,
-  ): ReadonlyMap<string, Waits> {
+  ): ReadonlyMap<string, WaitingSince> {
     const known = this.#waiting.get(hub);
     // The period of a long silence is unobserved.
     const before = known && now - known.seen <= LONGEST_SILENCE_MS ? known.sources : undefined;

@@ -1,5 +1,5 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
-import { isToSleep } from '../../burst/clusters/purchases.ts';
+import { mustSleep } from '../../burst/clusters/purchases.ts';
 import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
 import type { SleepOrder } from '../../capacity/sleep-order.ts';
 import { keyOf } from '../../kube/resources.ts';
@@ -24,9 +24,9 @@ export async function orderSleep(
     const { uid = '' } = cluster.metadata;
     const known = world.sleepOrder(keyOf(cluster), uid);
     const isOurs = typeof known !== 'string' && known.by === by;
-    if (known === 'unknown' || isToSleep(purchase) === (isOurs && known.asleep)) continue;
+    if (known === 'unknown' || mustSleep(purchase) === (isOurs && known.asleep)) continue;
     const why = 'it waits until work needs it';
-    const order: SleepOrder | undefined = isToSleep(purchase)
+    const order: SleepOrder | undefined = mustSleep(purchase)
       ? { asleep: true, by, why, at: purchase.readyAt! }
       : undefined;
     await world.orderSleep(keyOf(cluster), uid, order, signal);

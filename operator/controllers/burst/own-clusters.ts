@@ -6,22 +6,22 @@ import {
   billingOfPurchase,
   boughtNodes,
   type ClusterPurchase,
+  clusterWaitOf,
   emptyingSinceOf,
   isLeaving,
-  isToSleep,
   isWaking,
   joinedAtOf,
   joinedPhase,
+  mustSleep,
   type NodesPurchase,
   nodesOfPurchase,
   type WakePurchase,
-  waitOf,
 } from '../../burst/clusters/purchases.ts';
 import { type BurstReceipt, clustersIn } from '../../burst/clusters/receipt.ts';
 import { parseMoney } from '../../cost/money.ts';
 import { placedBy } from './arrival.ts';
 import type { BurstMemory } from './memory.ts';
-import type { Seen, Sight } from './seen.ts';
+import type { PurchaseSeen, Sight } from './seen.ts';
 import type { BurstSight } from './world.ts';
 
 /** WorkerCluster of a purchase. */
@@ -47,7 +47,7 @@ export const manifestOf = (
       [LABELS.burstPolicy]: metadata.name,
       [LABELS.burstCandidate]: candidate,
       [LABELS.burstPurchase]: String(number),
-      ...(phase && waitOf({ phase }) && { [LABELS.burstWarm]: 'true' }),
+      ...(phase && clusterWaitOf({ phase }) && { [LABELS.burstWarm]: 'true' }),
     },
     ownerReferences: [
       {
@@ -74,7 +74,11 @@ export interface Sized {
  * Whether a cluster was made for this purchase and still belongs to the policy; the name alone proves nothing. Removing
  * owner or label makes it somebody else's.
  */
-export const isOf = ({ metadata }: WorkerCluster, policy: BurstPolicy, { number, uid }: ClusterPurchase): boolean =>
+export const isOwnedBy = (
+  { metadata }: WorkerCluster,
+  policy: BurstPolicy,
+  { number, uid }: ClusterPurchase,
+): boolean =>
   metadata.labels?.[LABELS.burstPolicy] === policy.metadata.name &&
   metadata.labels[LABELS.burstPurchase] === String(number) &&
   (uid === undefined || uid === metadata.uid) &&
@@ -89,7 +93,7 @@ export const keptClusters = (
 ): { readonly purchase: ClusterPurchase; readonly cluster: WorkerCluster }[] =>
   clustersIn(receipt).flatMap((purchase) => {
     const cluster = clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
-    return cluster && !isLeaving(purchase) && isOf(cluster, policy, purchase) ? [{ purchase, cluster }] : [];
+    return cluster && !isLeaving(purchase) && isOwnedBy(cluster, policy, purchase) ? [{ purchase, cluster }] : [];
   });
 
 /** Cluster of added nodes or of a wake-up; undefined: gone, or another one of its name. */
@@ -130,9 +134,9 @@ export function seenOf(
   policy: BurstPolicy,
   purchase: ClusterPurchase,
   now: number,
-): Seen {
+): PurchaseSeen {
   const live = world.clusters.get(`${policy.metadata.namespace}/${purchase.name}`);
-  const cluster = live && isOf(live, policy, purchase) ? live : undefined;
+  const cluster = live && isOwnedBy(live, policy, purchase) ? live : undefined;
   if (!cluster) return seenAs(memory, policy, purchase, NOT_THERE, now);
   const failure = world.failure(cluster);
   const its = world.sight(policy, cluster);
@@ -153,7 +157,13 @@ const NOT_THERE: Sight = {
 };
 
 /** A purchase for the planner. */
-function seenAs(memory: BurstMemory, policy: BurstPolicy, purchase: ClusterPurchase, sight: Sight, now: number): Seen {
+function seenAs(
+  memory: BurstMemory,
+  policy: BurstPolicy,
+  purchase: ClusterPurchase,
+  sight: Sight,
+  now: number,
+): PurchaseSeen {
   const { name, candidate, at, most, uid, wokenAt } = purchase;
   const { cluster, isJoined, isWorkless, isAwaited = false } = sight;
   const isIdle = isJoined ? isWorkless : undefined;
@@ -165,8 +175,8 @@ function seenAs(memory: BurstMemory, policy: BurstPolicy, purchase: ClusterPurch
   const isUnder = isJoined && !isAwaited ? sight.isUnderused : undefined;
   const underusedSince = memory.idle(underusedKey(policy, purchase.number), isUnder, now);
   const goes = isLeaving(purchase) || cluster?.metadata.deletionTimestamp !== undefined;
-  const toSleep = isToSleep(purchase);
-  const wait = waitOf(purchase);
+  const toSleep = mustSleep(purchase);
+  const wait = clusterWaitOf(purchase);
   const isWarm = wait !== undefined && cluster !== undefined && (toSleep || sight.isReady);
   const wakes = isWaking(purchase) && !isJoined;
   const hasBeenReady = (joinedAtOf(purchase) ?? purchase.readyAt) !== undefined;

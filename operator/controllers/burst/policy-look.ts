@@ -8,7 +8,7 @@ import { returnCluster } from '../../burst/clusters/receipt-decisions.ts';
 import { grantsEnd, withGrantFacts, withNodesFacts } from '../../burst/clusters/receipt-facts.ts';
 import { forgetCluster, monthOf } from '../../burst/clusters/spend.ts';
 import { waitingAnew } from '../../burst/clusters/waiting-anew.ts';
-import { countOf } from '../../burst/nodes/grow.ts';
+import { countOfGrowth } from '../../burst/nodes/grow.ts';
 import type { Asking, PlacedSource } from '../../hubs/contract.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { endClusters, makeClusters, openClusters } from './act.ts';
@@ -22,7 +22,7 @@ import type { BurstMemory } from './memory.ts';
 import { orderSleep } from './order-sleep.ts';
 import { clusterByUid } from './own-clusters.ts';
 import { releaseMinimums } from './release-minimums.ts';
-import type { Outcome, Seen } from './seen.ts';
+import type { Outcome, PurchaseSeen } from './seen.ts';
 import { asleepSince } from './tell-outcomes.ts';
 import { growthsOf, idleKeys, seenIn, type Turn } from './turn.ts';
 import { letAllSleep, orderAwake, withWoken, wokenBy } from './wake-others.ts';
@@ -59,7 +59,7 @@ async function growPools(
     };
     await world.decide({ key: growth.cluster, uid: growth.uid, pool, size }, signal);
     const more = growth.to - pool.count;
-    const message = `pool ${growth.pool} is to have ${countOf(growth.to, 'node')}, ${more} more: BurstPolicy ${name} has work without a place`;
+    const message = `pool ${growth.pool} is to have ${countOfGrowth(growth.to, 'node')}, ${more} more: BurstPolicy ${name} has work without a place`;
     world.recordEvent(cluster, 'Normal', 'PoolGrows', message);
   }
 }
@@ -159,7 +159,7 @@ export class PolicyLook {
     return this.#decide({ ...look, work: waitingAnew(work, receipts), isPartial }, look.work);
   }
 
-  #seen(): Seen[] {
+  #seen(): PurchaseSeen[] {
     return seenIn(this.#world, this.#memory, this.#turn, this.#now);
   }
 
@@ -181,7 +181,7 @@ export class PolicyLook {
     hubWaiting: readonly HubWork[],
   ): Promise<readonly HubWork[]> {
     const { dryRun, suspend } = this.#policy.spec;
-    const isMine = (one: Pick<Unread, 'namespace'>) => isOf(this.#policy, one);
+    const isMine = (one: Pick<Unread, 'namespace'>) => isClusterOf(this.#policy, one);
     const mine = work.filter(isMine);
     const others = work.filter((one) => !mine.includes(one));
     const candidates = await candidatesOf(
@@ -325,7 +325,7 @@ export class PolicyLook {
 }
 
 /** Whether a policy serves work of this namespace. */
-export const isOf = ({ spec: { namespaces } }: BurstPolicy, { namespace }: Pick<Unread, 'namespace'>): boolean =>
+export const isClusterOf = ({ spec: { namespaces } }: BurstPolicy, { namespace }: Pick<Unread, 'namespace'>): boolean =>
   !namespaces || namespaces.includes(namespace ?? '');
 
 /** Condition Ready of a working policy. */

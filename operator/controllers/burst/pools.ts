@@ -9,7 +9,7 @@ import { type Decided, type DecidedSize, desiredSizes, isCoppices } from '../../
 import { conditionIsTrue, keyOf } from '../../kube/resources.ts';
 import { byPool, daemonsOf, isThere } from '../autoscaling/nodes-seen.ts';
 import { isOpenToDecisions } from '../autoscaling/observe.ts';
-import { machinesOf, offerOf } from '../autoscaling/offers.ts';
+import { offerOf, poolMachinesOf } from '../autoscaling/offers.ts';
 import { whereItIs } from '../where-it-is.ts';
 import type { BurstSightDependencies } from './dependencies.ts';
 import { isManaged } from './managed-mode.ts';
@@ -37,7 +37,7 @@ export function poolsSeen(
   const offers = {
     cluster,
     profile,
-    ...machinesOf({ provider, isManaged: isManaged(deps, cluster) }),
+    ...poolMachinesOf({ provider, isManaged: isManaged(deps, cluster) }),
     capacity: deps.capacity.known(cluster.metadata),
     now: new Date(now),
   };

@@ -16,7 +16,7 @@ import { silent } from '../../kube/log.ts';
 import {
   BURSTPOLICIES,
   CLOUDPROFILES,
-  decoded,
+  decodeSecret,
   HUBS,
   keyOf,
   MEMBERSHIPS,
@@ -43,7 +43,7 @@ import { gardenSight, keptReceipts } from './garden-world.ts';
 import { hearHub } from './hear-hub.ts';
 import { BurstMemory } from './memory.ts';
 import { idleKey, underusedKey } from './own-clusters.ts';
-import { toldBy } from './sold-out-told.ts';
+import { soldOutToldBy } from './sold-out-told.ts';
 import { ToldByHubs } from './told.ts';
 import { toldStatus } from './told-status.ts';
 import type { BurstActs } from './world.ts';
@@ -171,7 +171,7 @@ function dependenciesOf(
     openClusters: { get: (key) => opened.get(key) },
     provider,
     granted: new Map(),
-    capacity: toldBy(beside),
+    capacity: soldOutToldBy(beside),
     sizes,
     decided: (cluster) => sizes.get(keyOf(cluster), cluster.metadata.uid ?? ''),
     claims: ({ metadata }) => !byUid.get(metadata.uid ?? '')?.spec.dryRun,
@@ -242,7 +242,9 @@ async function clientOf(
 ): Promise<KubeClient> {
   const { name = kubeconfigSecretName(metadata.name), key = KUBECONFIG_KEY } = status?.kubeconfigRef ?? {};
   const secret = await garden.get<Secret>(SECRETS, name, metadata.namespace, { signal });
-  const client = KubeClient.fromKubeconfig(decoded(secret.data)[key] ?? '', undefined, { source: `Secret ${name}` });
+  const client = KubeClient.fromKubeconfig(decodeSecret(secret.data)[key] ?? '', undefined, {
+    source: `Secret ${name}`,
+  });
   // Tenants write the kubeconfig: connect from an administrator's machine only where the operator has connected.
   if (status?.mode !== 'Attached' || status.endpoint === client.server) return client;
   await client.close();

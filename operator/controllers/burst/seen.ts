@@ -30,7 +30,7 @@ export interface Sight {
 }
 
 /** A purchase with its observation. */
-export interface Seen {
+export interface PurchaseSeen {
   readonly purchase: ClusterPurchase;
   /** undefined: it does not exist (yet). */
   readonly cluster: WorkerCluster | undefined;
@@ -93,7 +93,7 @@ export interface Outcome {
   readonly receipt: BurstReceipt;
   /** The receipt has changed: update sums. */
   readonly isNews: boolean;
-  readonly seen: readonly Seen[];
+  readonly seen: readonly PurchaseSeen[];
   /** Woken clusters of others. Absent: none. */
   readonly woken?: readonly WokenCluster[];
   readonly candidates: readonly CandidateView[];

@@ -37,7 +37,7 @@ export function soldOutFor(
 }
 
 /** Known sold-out offers from the statuses of policies. */
-export function toldBy(policies: readonly BurstPolicy[]): Pick<BurstSightDependencies['capacity'], 'known'> {
+export function soldOutToldBy(policies: readonly BurstPolicy[]): Pick<BurstSightDependencies['capacity'], 'known'> {
   const depleted = policies.flatMap(({ metadata: { namespace }, status }) =>
     (status?.soldOut ?? []).map(
       ({ until, zone = '', spot = false, interrupted, ...offer }): DepletedOffer => ({

@@ -11,10 +11,10 @@ import { isOn } from '../../burst/clusters/peaks.ts';
 import type { WorkState, WorkVerdict } from '../../burst/clusters/plan-model.ts';
 import {
   type ClusterPurchase,
+  clusterNameOf,
   grantedNodes,
-  hasEnded,
-  isToSleep,
-  nameOf,
+  mustSleep,
+  purchaseHasEnded,
   rejoinedAt,
 } from '../../burst/clusters/purchases.ts';
 import { type BurstReceipt, clustersIn, measuredWakingMs, nodesIn, wakesIn } from '../../burst/clusters/receipt.ts';
@@ -23,7 +23,7 @@ import { hourlyOf, monthOf, spentByMonth } from '../../burst/clusters/spend.ts';
 import { formatMoney } from '../../cost/money.ts';
 import { say, withConditions } from '../conditions.ts';
 import { peaksOf } from './peaks.ts';
-import type { Outcome, Seen } from './seen.ts';
+import type { Outcome, PurchaseSeen } from './seen.ts';
 
 /** Most listed entries. */
 const MOST_GROWTHS = 100;
@@ -47,7 +47,7 @@ const BY_WEIGHT: readonly WorkState[] = [
 ];
 
 /** Status of a policy. Stable while nothing happens: sums have their own time. Pure. */
-export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): BurstPolicyStatus {
+export function policyStatusOf(policy: BurstPolicy, outcome: Outcome, now: Date): BurstPolicyStatus {
   const { receipt, seen, candidates, waiting, verdicts, stays, ready, deleting } = outcome;
   const { budget } = policy.spec;
   const clusters = clustersIn(receipt).map((purchase) => {
@@ -134,7 +134,7 @@ export function statusOf(policy: BurstPolicy, outcome: Outcome, now: Date): Burs
   return { ...next, spend: { ...spend, ...(previous.length > 0 && { previous }) } };
 }
 
-function phaseOf(purchase: ClusterPurchase, seen: Seen | undefined): BurstPhase {
+function phaseOf(purchase: ClusterPurchase, seen: PurchaseSeen | undefined): BurstPhase {
   const phase = seen?.own.phase ?? 'Ordered';
   switch (purchase.phase.name) {
     case 'Leaving':
@@ -142,7 +142,7 @@ function phaseOf(purchase: ClusterPurchase, seen: Seen | undefined): BurstPhase 
     case 'Emptying':
       return 'Emptying';
     case 'Asleep':
-      if (seen && isToSleep(purchase)) return 'Asleep';
+      if (seen && mustSleep(purchase)) return 'Asleep';
       return phase === 'Joined' ? 'Warm' : phase;
     case 'Warm':
       return phase === 'Joined' ? 'Warm' : phase;
@@ -160,9 +160,9 @@ const wokenOf = ({ receipt, woken = [] }: Outcome, now: Date): BurstPolicyStatus
       const { cluster, entry, at, rate } = wake;
       const { idleSince } = woken.find(({ key }) => key === cluster) ?? {};
       return {
-        cluster: nameOf(cluster),
+        cluster: clusterNameOf(cluster),
         entry,
-        phase: hasEnded(wake) ? 'Leaving' : rejoinedAt(wake) === undefined ? 'Waking' : 'Joined',
+        phase: purchaseHasEnded(wake) ? 'Leaving' : rejoinedAt(wake) === undefined ? 'Waking' : 'Joined',
         since: at,
         hourly: rate,
         ...idleTime(idleSince, now),
@@ -183,7 +183,7 @@ const nodesOf = (receipt: BurstReceipt) =>
   nodesIn(receipt)
     .slice(-MOST_GROWTHS)
     .map(({ cluster, pool, nodes, at, rate }) => ({
-      cluster: nameOf(cluster),
+      cluster: clusterNameOf(cluster),
       pool,
       count: nodes,
       since: at,

@@ -2,7 +2,7 @@ import { LABELS } from '../../api/group.ts';
 import type { Hub } from '../../api/hub.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { PlannedNodes, Supply, WarmCluster } from '../../burst/clusters/model.ts';
-import { nodesOf } from '../../burst/clusters/offer.ts';
+import { offeredNodesOf } from '../../burst/clusters/offer.ts';
 import type { NodesPurchase } from '../../burst/clusters/purchases.ts';
 import { soldOutOf } from '../../burst/clusters/sold-out.ts';
 import type { Decided } from '../../capacity/desired-sizes.ts';
@@ -75,7 +75,7 @@ export const supplyIn = (world: BurstSight, hub: Hub, cluster: WorkerCluster): S
 });
 
 /** Room of a sleeping cluster when awake, without known sold-out pools; and why it may not come. */
-export function awake(
+export function awakeSupply(
   world: BurstSight,
   hub: Hub,
   cluster: WorkerCluster,
@@ -98,7 +98,7 @@ function plannedOf(world: BurstSight, hub: Hub, written: WorkerCluster, decided:
   if (!there) return [];
   const { cluster, profile } = there;
   const member = world.member(hub, cluster);
-  return nodesOf({ cluster, profile, decided, member, ...world.keeps(hub, cluster, profile) });
+  return offeredNodesOf({ cluster, profile, decided, member, ...world.keeps(hub, cluster, profile) });
 }
 
 /** Planned nodes that do not exist yet. */

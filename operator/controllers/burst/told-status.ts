@@ -3,11 +3,11 @@ import type { BurstPolicyStatus } from '../../api/burstpolicy-status.ts';
 import { keyOf, type Pod } from '../../kube/resources.ts';
 import { isWork, type SystemNamespaces } from '../membership/members-work.ts';
 import type { BurstSightDependencies } from './dependencies.ts';
-import { limitsOf } from './limits.ts';
+import { policyLimitsOf } from './limits.ts';
 import { emptiesUnderused, thresholdOf } from './own-clusters.ts';
-import type { Outcome, Seen } from './seen.ts';
+import type { Outcome, PurchaseSeen } from './seen.ts';
 import { soldOutFor } from './sold-out-told.ts';
-import { statusOf } from './status.ts';
+import { policyStatusOf } from './status.ts';
 
 /**
  * Texts about work that keeps due clusters, by name. Each names a pod older than the idle time, and the same one until
@@ -17,10 +17,10 @@ function keptByWork(
   deps: Pick<BurstSightDependencies, 'openClusters'>,
   hub: SystemNamespaces,
   policy: BurstPolicy,
-  seen: readonly Seen[],
+  seen: readonly PurchaseSeen[],
   now: number,
 ): ReadonlyMap<string, string> {
-  const { minimumLifeMs, idleForMs } = limitsOf(policy.spec);
+  const { minimumLifeMs, idleForMs } = policyLimitsOf(policy.spec);
   const said = seen.flatMap(({ own }): [string, string][] => {
     const { phase, warm, hasWork, idleSince, underusedSince, emptyingSince, at, key, name } = own;
     const isAsked = phase === 'Joined' && !warm && hasWork && idleSince === undefined && emptyingSince === undefined;
@@ -60,5 +60,5 @@ export function toldStatus(
   const hub = deps.hubs.get(policy.spec.hub);
   const kept = hub && outcome.stays ? keptByWork(deps, hub.spec, policy, outcome.seen, +now) : [];
   const stays = outcome.stays && new Map([...kept, ...outcome.stays]);
-  return statusOf(policy, { ...outcome, stays, soldOut: soldOutFor(deps, policy, +now) }, now);
+  return policyStatusOf(policy, { ...outcome, stays, soldOut: soldOutFor(deps, policy, +now) }, now);
 }

@@ -1,18 +1,18 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import type { WorkVerdict } from '../../burst/clusters/plan-model.ts';
 import {
+  clusterWaitOf,
   emptyingSinceOf,
-  hasEnded,
   isOfNoUse,
   joinedAtOf,
   type NodesPurchase,
+  purchaseHasEnded,
   rejoinedAt,
-  waitOf,
 } from '../../burst/clusters/purchases.ts';
 import { type BurstReceipt, clustersIn, nodesIn, wakesIn } from '../../burst/clusters/receipt.ts';
 import type { BurstMemory } from './memory.ts';
 import { clusterByUid, comingKey, idleKey, manifestOf, seenOf, underusedKey } from './own-clusters.ts';
-import type { Seen } from './seen.ts';
+import type { PurchaseSeen } from './seen.ts';
 import type { Bought } from './supply.ts';
 import { wakeKey, wakingKey } from './wake-others.ts';
 import type { BurstSight } from './world.ts';
@@ -29,8 +29,12 @@ export interface Turn {
 }
 
 /** Observed purchases of a policy. */
-export const seenIn = (world: BurstSight, memory: BurstMemory, { policy, receipt }: Turn, now: number): Seen[] =>
-  clustersIn(receipt).map((purchase) => seenOf(world, memory, policy, purchase, now));
+export const seenIn = (
+  world: BurstSight,
+  memory: BurstMemory,
+  { policy, receipt }: Turn,
+  now: number,
+): PurchaseSeen[] => clustersIn(receipt).map((purchase) => seenOf(world, memory, policy, purchase, now));
 
 /** Keys for idle and unneeded times of a policy's clusters. */
 export const idleKeys = ({ policy, receipt }: Turn): ReadonlySet<string> =>
@@ -47,19 +51,21 @@ export const boughtBy = (
   memory: BurstMemory,
   turns: readonly Turn[],
   now: number,
-  seen: (turn: Turn) => readonly Seen[] = (turn) => seenIn(world, memory, turn, now),
+  seen: (turn: Turn) => readonly PurchaseSeen[] = (turn) => seenIn(world, memory, turn, now),
 ): Bought[] => [
   ...turns.flatMap(({ receipt }) =>
     wakesIn(receipt).flatMap((wake): Bought[] => {
       const { cluster: key } = wake;
       const joinedAt = rejoinedAt(wake);
       const cluster = clusterByUid(world, wake);
-      return cluster && !hasEnded(wake) ? [{ key, cluster, joinedAt, isUseless: false, isEmptying: false }] : [];
+      return cluster && !purchaseHasEnded(wake)
+        ? [{ key, cluster, joinedAt, isUseless: false, isEmptying: false }]
+        : [];
     }),
   ),
   ...turns.flatMap((turn) =>
     seen(turn).flatMap(({ purchase, cluster, own }): Bought[] => {
-      if (own.phase === 'Leaving' || waitOf(purchase)) return [];
+      if (own.phase === 'Leaving' || clusterWaitOf(purchase)) return [];
       const candidate = turn.policy.spec.candidates.find(({ name }) => name === purchase.candidate);
       const known = cluster ?? (candidate && manifestOf(turn.policy, candidate, purchase));
       if (!known) return [];

@@ -1,10 +1,10 @@
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { Supply, WarmCluster } from '../../burst/clusters/model.ts';
-import { isToSleep, waitOf } from '../../burst/clusters/purchases.ts';
+import { clusterWaitOf, mustSleep } from '../../burst/clusters/purchases.ts';
 import { type BurstReceipt, measuredWakingMs } from '../../burst/clusters/receipt.ts';
 import { restingOf } from '../../burst/clusters/rests.ts';
 import { parseMoney } from '../../cost/money.ts';
-import type { Seen } from './seen.ts';
+import type { PurchaseSeen } from './seen.ts';
 
 /** Room of waiting clusters. */
 interface WaitingRoom {
@@ -20,17 +20,17 @@ interface WaitingRoom {
  */
 export function waitingClusters(
   receipt: BurstReceipt,
-  seen: readonly Seen[],
+  seen: readonly PurchaseSeen[],
   room: WaitingRoom,
   now: number,
 ): WarmCluster[] {
   return seen.flatMap(({ purchase, cluster, isWarm, own }): WarmCluster[] => {
     if (!cluster || !isWarm || own.phase === 'Leaving') return [];
     const { name, candidate } = purchase;
-    if (waitOf(purchase) !== 'asleep') return [{ name, candidate, supply: room.open(cluster) }];
+    if (clusterWaitOf(purchase) !== 'asleep') return [{ name, candidate, supply: room.open(cluster) }];
     const startupMs = measuredWakingMs(receipt, candidate);
     const { problem, unused } = restingOf(receipt, candidate, purchase.revision, startupMs, now);
-    if (!isToSleep(purchase) || problem !== undefined) return [];
+    if (!mustSleep(purchase) || problem !== undefined) return [];
     const waking = {
       hourly: parseMoney(purchase.awakeRate ?? purchase.most),
       most: parseMoney(purchase.most),

@@ -3,8 +3,8 @@ import type { Hub } from '../../api/hub.ts';
 import { matchesLabels } from '../../api/label-selector.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { Waking, WarmCluster, WokenCluster } from '../../burst/clusters/model.ts';
-import { type OfferInputs, offerOf } from '../../burst/clusters/offer.ts';
-import { hasEnded, nameOf, rejoinedAt, type WakePurchase } from '../../burst/clusters/purchases.ts';
+import { clusterOfferOf, type OfferInputs } from '../../burst/clusters/offer.ts';
+import { clusterNameOf, purchaseHasEnded, rejoinedAt, type WakePurchase } from '../../burst/clusters/purchases.ts';
 import { type BurstReceipt, wakesIn } from '../../burst/clusters/receipt.ts';
 import { letSleep } from '../../burst/clusters/receipt-decisions.ts';
 import { measuredWakeMs, type WakeNow, withWakeFacts, wokenCluster } from '../../burst/clusters/receipt-facts.ts';
@@ -20,7 +20,7 @@ import type { HubWork } from './hub-work.ts';
 import type { BurstMemory } from './memory.ts';
 import { orderedBy } from './order-sleep.ts';
 import { areAwaited, clusterByUid } from './own-clusters.ts';
-import { awake } from './supply.ts';
+import { awakeSupply } from './supply.ts';
 import type { BurstSight, BurstWorld } from './world.ts';
 
 type Entry = NonNullable<BurstPolicy['spec']['wake']>[number];
@@ -47,7 +47,7 @@ export function sleepersOf(
     const waking = wakingOf(world, hub, policy, entry, cluster);
     if (!waking) return [];
     const { name } = cluster.metadata;
-    const its = awake(world, hub, cluster, now);
+    const its = awakeSupply(world, hub, cluster, now);
     return [{ name, candidate: entry.name, entry: entry.name, ...its, unused, waking: { ...waking, startupMs } }];
   });
 }
@@ -66,7 +66,7 @@ function wakingOf(world: BurstSight, hub: Hub, policy: BurstPolicy, entry: Entry
 /** Extra cost of a foreign cluster when awake, with its billing; undefined: unknown. Pure. */
 function wakingAs(inputs: OfferInputs): Omit<Waking, 'startupMs'> | undefined {
   const { cluster, profile, currency } = inputs;
-  const price = offerOf(inputs).price(new Map());
+  const price = clusterOfferOf(inputs).price(new Map());
   if (typeof price === 'string') return undefined;
   const asleep = priceOf({ ...askedSize(cluster, profile, []), pools: [] }, profile);
   const fee = asleep.currency === currency ? (asleep.hourly ?? 0n) : 0n;
@@ -132,7 +132,7 @@ export function wokenBy(
 ): WokenCluster[] {
   return wakesIn(receipt).flatMap((wake): WokenCluster[] => {
     const cluster = clusterByUid(world, wake);
-    if (!cluster || hasEnded(wake)) return [];
+    if (!cluster || purchaseHasEnded(wake)) return [];
     const hasJoined = rejoinedAt(wake) !== undefined;
     const { isWorkless } = world.sight(policy, cluster);
     const idleSince = hasJoined ? idleSinceOf(world, memory, policy, wake, cluster, now) : undefined;
@@ -183,12 +183,12 @@ export async function orderAwake(
     const known = cluster ? world.sleepOrder(wake.cluster, wake.uid) : 'none';
     if (known === 'unknown') continue;
     const isOurs = known !== 'none' && known.by === by;
-    if (cluster && !hasEnded(wake) && known === 'none') {
+    if (cluster && !purchaseHasEnded(wake) && known === 'none') {
       const why = `work of ${wake.sources[0] ?? 'its hub'} has no place`;
       await world.orderSleep(wake.cluster, wake.uid, { asleep: false, by, why, at: wake.at }, signal);
       world.recordEvent(cluster, 'Normal', 'Woken', `${by} wakes it: ${why}`);
     }
-    if (!hasEnded(wake)) continue;
+    if (!purchaseHasEnded(wake)) continue;
     if (cluster && isOurs) {
       await world.orderSleep(wake.cluster, wake.uid, undefined, signal);
       world.recordEvent(
@@ -207,7 +207,7 @@ export async function orderAwake(
 export function letAllSleep(receipt: BurstReceipt, now: number): BurstReceipt {
   return wakesIn(receipt).reduce(
     (next, { cluster }) =>
-      letSleep(next, { name: nameOf(cluster), why: 'the policy is deleted', isFailure: false }, now),
+      letSleep(next, { name: clusterNameOf(cluster), why: 'the policy is deleted', isFailure: false }, now),
     receipt,
   );
 }

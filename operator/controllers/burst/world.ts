@@ -20,7 +20,7 @@ import type { Node, Pod } from '../../kube/resources.ts';
 import type { Core } from '../core.ts';
 import type { Decision } from '../decided-sizes.ts';
 import type { HubWork } from './hub-work.ts';
-import type { Waits } from './memory.ts';
+import type { WaitingSince } from './memory.ts';
 import type { EmptyingSight, Outcome, PoolNamed, PoolSeen, Sight } from './seen.ts';
 
 /** Unplaced work of unknown size. */
@@ -35,7 +35,7 @@ export interface Heard {
   /** Unplaced work, to track how long each source waits. undefined: its type does not report that. */
   readonly demands: readonly Pick<Demand, 'source' | 'count' | 'each' | 'others'>[] | undefined;
   /** The same work for the planner. */
-  readonly work: (waits: ReadonlyMap<string, Waits>, now: number) => HubWork[];
+  readonly work: (waits: ReadonlyMap<string, WaitingSince>, now: number) => HubWork[];
   readonly unread: readonly Unread[];
   /** Placements. Absent: not reported. */
   readonly placed?: readonly PlacedSource[] | undefined;

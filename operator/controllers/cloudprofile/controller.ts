@@ -9,7 +9,7 @@ import type { Informer } from '../../kube/informer.ts';
 import { CLOUDPROFILES, keyOf } from '../../kube/resources.ts';
 import { type Said, say, withConditions } from '../conditions.ts';
 import { hold } from '../finalizer.ts';
-import { machineTypesOf } from '../kept-profile.ts';
+import { grantedMachineTypesOf } from '../kept-profile.ts';
 import { lacksControlPlane } from '../lacks-control-plane.ts';
 import { writeStatus } from '../status-writer.ts';
 
@@ -56,7 +56,7 @@ function machineTypesInUse(
     ...shoots.filter((shoot) => shootProfileName(shoot.spec) === name),
   ];
   const known = [...spec.machineTypes, ...(status?.machineTypes ?? [])];
-  const used = [...new Set(users.flatMap(machineTypesOf))].sort();
+  const used = [...new Set(users.flatMap(grantedMachineTypesOf))].sort();
   const wanted = used.flatMap((type) => known.find((one) => one.name === type) ?? []);
   const isTold = (one: MachineType) => status?.machineTypes?.some((told) => isDeepStrictEqual(told, one));
   return wanted.every(isTold) ? status?.machineTypes : wanted;

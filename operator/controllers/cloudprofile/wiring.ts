@@ -6,7 +6,7 @@ import type { ChangeEvent } from '../../kube/informer.ts';
 import { keyOf } from '../../kube/resources.ts';
 import type { Core, Part } from '../core.ts';
 import { failuresOf } from '../failure.ts';
-import { machineTypesOf } from '../kept-profile.ts';
+import { grantedMachineTypesOf } from '../kept-profile.ts';
 import { reconcileCloudProfile } from './controller.ts';
 
 /** Delay that groups changes: each check scans all clusters. */
@@ -18,7 +18,10 @@ export function wireCloudProfiles(core: Core): Part {
   const queue = core.queue('cloudprofile');
   /** A cluster never changes its profile: only new and deleted clusters, and changed machine types, matter. */
   const used = (event: ChangeEvent<WorkerCluster> | ChangeEvent<Shoot>, profile: string) => {
-    if (event.type !== 'updated' || !isDeepStrictEqual(machineTypesOf(event.old), machineTypesOf(event.object)))
+    if (
+      event.type !== 'updated' ||
+      !isDeepStrictEqual(grantedMachineTypesOf(event.old), grantedMachineTypesOf(event.object))
+    )
       queue.addAfter(profile, USERS_MS);
   };
   profiles.onChange(({ object }) => queue.add(keyOf(object)));

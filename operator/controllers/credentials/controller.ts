@@ -4,7 +4,7 @@ import {
   accountKeyOf,
   type CredentialsUse,
   credentialsIn,
-  sourceOf,
+  credentialsSourceOf,
   usedByBinding,
 } from '../../accounts/credentials.ts';
 import { namingIdentity } from '../../accounts/identity.ts';
@@ -18,14 +18,14 @@ import { dnsCredentialsRef } from '../../api/dns.ts';
 import { CoppiceError, configurationProblem, errorText, isRetryable, notYetConfigured } from '../../api/errors.ts';
 import { LABELS, ROLES } from '../../api/group.ts';
 import type { KubeObject } from '../../api/meta.ts';
-import { fitted } from '../../api/names.ts';
+import { fitName } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { WorkloadIdentity, WorkloadIdentityStatus } from '../../api/workloadidentity.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { CREDENTIALSBINDINGS, SECRETS, WORKLOADIDENTITIES } from '../../kube/resources.ts';
-import { backoff } from '../backoff.ts';
+import { retryDelayMs } from '../backoff.ts';
 import { type Said, say, withConditions } from '../conditions.ts';
 import { tellFailure } from '../failure.ts';
 import { hold } from '../finalizer.ts';
@@ -217,7 +217,7 @@ async function reconcileBinding(
   await writeStatus(deps.garden, deps.bindings, binding, status, signal);
   if (!failure && before?.status === 'False') deps.accepted(binding);
   // Temporary failures are retried with longer back-off than the queue's, which would prolong throttling.
-  const passes = codes.some((code) => backoff(code, 1, 0) !== undefined);
+  const passes = codes.some((code) => retryDelayMs(code, 1, 0) !== undefined);
   return failure ? { failure, isRetryable: isRetryable(codes), passes } : {};
 }
 
@@ -251,7 +251,7 @@ async function accountOf(
   const credentials = use.secret === undefined ? await usedCredentials(deps, use, signal) : credentialsIn(secret, use);
   const ctx: CloudContext = {
     // Nothing is created for this owner: it only identifies the caller.
-    owner: { technicalID: fitted(`binding--${namespace}--${name}`), uid, name, namespace, garden: deps.gardenID },
+    owner: { technicalID: fitName(`binding--${namespace}--${name}`), uid, name, namespace, garden: deps.gardenID },
     account: { id: accountKeyOf(use), credentials: credentials.values },
     region: profile.spec.defaults?.region ?? profile.spec.regions[0]?.name ?? '',
     profile,
@@ -266,7 +266,7 @@ async function accountOf(
   if (account.missing.length > 0) {
     throw new CoppiceError(
       'ERR_INFRA_UNAUTHORIZED',
-      `the credentials in ${sourceOf(use)} (account ${account.id}) lack ${account.missing.join(', ')}`,
+      `the credentials in ${credentialsSourceOf(use)} (account ${account.id}) lack ${account.missing.join(', ')}`,
     );
   }
   return account.id;

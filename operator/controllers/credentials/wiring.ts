@@ -13,7 +13,7 @@ import { onlyStatusChanged } from '../status-writer.ts';
 import { CREDENTIALS_SELECTOR, type CredentialsDependencies, reconcileCredentials } from './controller.ts';
 
 /** The wired controller of credentials, with queries about accounts. */
-export interface Credentials extends Part {
+export interface CredentialsWiring extends Part {
   readonly accounts: AccountsSide & { readonly checks: AccountChecks };
   readonly ofShoots: ShootAccounts;
   readonly ofBuckets: Pick<BucketSource, 'binding' | 'credentials'>;
@@ -24,13 +24,13 @@ export interface Credentials extends Part {
 }
 
 /** Creates the controller of CredentialsBindings, WorkloadIdentities and credential Secrets. */
-export function wireCredentials(core: Core): Credentials {
+export function wireCredentials(core: Core): CredentialsWiring {
   const { garden, log, clusters, shoots, now } = core;
   const queue = core.queue('credentials');
   const bindings = new Informer<CredentialsBinding>(garden, CREDENTIALSBINDINGS, { log });
   const credentials = new Informer<Secret>(garden, SECRETS, { log, labelSelector: CREDENTIALS_SELECTOR });
   const identities = new Informer<WorkloadIdentity>(garden, WORKLOADIDENTITIES, { log });
-  const accounts: Credentials['accounts'] = {
+  const accounts: CredentialsWiring['accounts'] = {
     ...core,
     bindings,
     credentials,
@@ -50,7 +50,7 @@ export function wireCredentials(core: Core): Credentials {
       for (const key of users.shoots) core.queues.shoots.add(key);
     },
   };
-  const onChange: Credentials['onChange'] = (listener) => {
+  const onChange: CredentialsWiring['onChange'] = (listener) => {
     bindings.onChange((event) => {
       if (!onlyStatusChanged(event)) listener(event.object.metadata.namespace ?? '');
     });

@@ -10,13 +10,13 @@ import { type CertificateSigningRequest, CSRS } from '../../kube/resources.ts';
 import { certify, type KeyPair } from '../../pki/certificates.ts';
 import { ADMIN_GROUP, VIEWER_GROUP } from '../../shoot/pki.ts';
 import {
-  type Asked,
   forgetAt,
   isAnswered,
+  type KubeconfigRefusal,
+  type KubeconfigRequest,
+  kubeconfigRefusalOf,
   MOST_STORED,
-  type Refusal,
   readRequest,
-  refusalOf,
   requesterOf,
   roleOf,
   userInCluster,
@@ -75,7 +75,7 @@ export async function answerRequest(
   const key = `${asked.namespace}/${asked.name}`;
   const shoot = deps.shoots.get(key);
   const view = { cluster: deps.clusters.get(key), shoot, allowed: await isAllowed(deps, csr, asked, signal) };
-  const refusal = refusalOf(asked, view);
+  const refusal = kubeconfigRefusalOf(asked, view);
   if (refusal) return refuse(deps, csr, refusal, signal);
   const publicKey = await deps.publicKey(Buffer.from(csr.spec.request, 'base64').toString());
   if (!publicKey) {
@@ -106,7 +106,7 @@ export async function answerRequest(
 async function isAllowed(
   { garden }: KubeconfigDependencies,
   { spec: { username: user, groups, uid, extra } }: CertificateSigningRequest,
-  { namespace, name, role }: Asked,
+  { namespace, name, role }: KubeconfigRequest,
   signal: AbortSignal,
 ): Promise<boolean> {
   const resourceAttributes = {
@@ -147,7 +147,7 @@ async function sign(
 async function refuse(
   deps: KubeconfigDependencies,
   csr: CertificateSigningRequest,
-  refusal: Refusal,
+  refusal: KubeconfigRefusal,
   signal: AbortSignal,
 ): Promise<{ requeueAfterMs: number }> {
   const isApproved = csr.status?.conditions?.some(({ type }) => type === 'Approved');
@@ -163,7 +163,7 @@ async function tell(
   csr: CertificateSigningRequest,
   subresource: 'approval' | 'status',
   type: string,
-  { reason, message }: Refusal | { readonly reason: 'MayHaveKubeconfig'; readonly message: string },
+  { reason, message }: KubeconfigRefusal | { readonly reason: 'MayHaveKubeconfig'; readonly message: string },
   signal: AbortSignal,
 ): Promise<CertificateSigningRequest> {
   const now = deps.now().toISOString();

@@ -12,7 +12,7 @@ import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { CertificateSigningRequest } from '../../kube/resources.ts';
 
 /** A parsed request: the API server sets the user, the rest is the requester's. */
-export interface Asked {
+export interface KubeconfigRequest {
   readonly user: string;
   readonly role: KubeconfigRole;
   /** Namespace of the WorkerCluster. */
@@ -22,7 +22,7 @@ export interface Asked {
 }
 
 /** Why a request is refused: a reason, and a sentence. */
-export interface Refusal {
+export interface KubeconfigRefusal {
   readonly reason: Reason<'CertificateSigningRequest', 'Denied'>;
   readonly message: string;
 }
@@ -63,7 +63,11 @@ export const forgetAt = ({ metadata }: CertificateSigningRequest): number =>
 /**
  * The parsed request, or why it is refused. Pure. @param recent requests of the requester lately, including this one
  */
-export function readRequest(csr: CertificateSigningRequest, role: KubeconfigRole, recent: number): Asked | Refusal {
+export function readRequest(
+  csr: CertificateSigningRequest,
+  role: KubeconfigRole,
+  recent: number,
+): KubeconfigRequest | KubeconfigRefusal {
   const { username: user = '', usages = [], expirationSeconds: seconds = KUBECONFIG_SECONDS.usual, request } = csr.spec;
   const namespace = csr.metadata.labels?.[LABELS.workerClusterNamespace] ?? '';
   const name = csr.metadata.labels?.[LABELS.workerCluster] ?? '';
@@ -102,7 +106,10 @@ interface ClusterView {
  * Why a request is refused; undefined: it is granted. Pure. Without permission, the answer does not reveal whether the
  * cluster exists.
  */
-export function refusalOf({ user, role, namespace, name }: Asked, view: ClusterView): Refusal | undefined {
+export function kubeconfigRefusalOf(
+  { user, role, namespace, name }: KubeconfigRequest,
+  view: ClusterView,
+): KubeconfigRefusal | undefined {
   const { allowed, cluster, shoot } = view;
   const what = `WorkerCluster ${namespace}/${name}`;
   if (!allowed) {
@@ -128,6 +135,6 @@ export function refusalOf({ user, role, namespace, name }: Asked, view: ClusterV
 /** User name in the cluster: never one of Kubernetes or Coppice. */
 export const userInCluster = (user: string): string => `garden:${user}`;
 
-const refusal = (reason: Refusal['reason'], message: string): Refusal => ({ reason, message });
+const refusal = (reason: KubeconfigRefusal['reason'], message: string): KubeconfigRefusal => ({ reason, message });
 
 const hasControls = (text: string): boolean => /\p{Cc}/u.test(text);

@@ -4,7 +4,7 @@ import type { Shoot } from '../../api/shoot.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
-import { type CertificateSigningRequest, CSRS, decoded } from '../../kube/resources.ts';
+import { type CertificateSigningRequest, CSRS, decodeSecret } from '../../kube/resources.ts';
 import type { KeyPair } from '../../pki/certificates.ts';
 import { requestedKey } from '../../pki/requested-key.ts';
 import { keyPair, PKI_SECRET } from '../../shoot/pki.ts';
@@ -69,6 +69,6 @@ async function authorityOf(
   const id = technicalID(namespace, name);
   const otherOwner = otherOwnerIn(access.namespaces.get(id), shoot, gardenID);
   if (otherOwner) throw notOurs(seed.metadata.name, id, otherOwner);
-  const pki = decoded(access.secrets.get(`${id}/${PKI_SECRET}`)?.data);
+  const pki = decodeSecret(access.secrets.get(`${id}/${PKI_SECRET}`)?.data);
   return pki['ca.crt'] && pki['ca.key'] ? keyPair(pki, 'ca') : undefined;
 }

@@ -22,7 +22,11 @@ export function renewalOf({ expiresAt }: CloudKubeconfig, now: Date): Date | und
 }
 
 /** Verdict on a stored kubeconfig. Pure. `cannot`: expired, or for another endpoint. */
-export function judge(stored: StoredKubeconfig | undefined, endpoint: string, now: Date): 'good' | 'due' | 'cannot' {
+export function judgeKubeconfig(
+  stored: StoredKubeconfig | undefined,
+  endpoint: string,
+  now: Date,
+): 'good' | 'due' | 'cannot' {
   if (!stored || serverOf(stored.kubeconfig) !== endpoint.replace(/\/+$/, '')) return 'cannot';
   if (stored.expiresAt !== undefined && Date.parse(stored.expiresAt) <= +now) return 'cannot';
   return stored.renewAt !== undefined && Date.parse(stored.renewAt) <= +now ? 'due' : 'good';
@@ -63,7 +67,7 @@ async function freshKubeconfig(op: ManagedOperation): Promise<StoredKubeconfig> 
   const stored = deps.kubeconfigs.get(key);
   // After two failures an unexpired kubeconfig may have been revoked: start again while possible.
   const distrusted = (state.failures.get('access')?.count ?? 0) >= 2 && !(op.credentials instanceof Error);
-  const verdict = distrusted ? 'cannot' : judge(stored, outputs.endpoint, deps.now());
+  const verdict = distrusted ? 'cannot' : judgeKubeconfig(stored, outputs.endpoint, deps.now());
   if (verdict === 'good') return stored!;
   let next: CloudKubeconfig | undefined;
   if (verdict === 'due') {

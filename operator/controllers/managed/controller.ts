@@ -6,16 +6,16 @@ import type { LastOperation } from '../../api/meta.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { isHeld } from '../finalizer.ts';
 import { Pacer } from '../pacer.ts';
-import { operation } from '../status-writer.ts';
+import { movedOperation } from '../status-writer.ts';
 import { decide, type Situation, type StepName } from './decide.ts';
 import type { ManagedDependencies } from './dependencies.ts';
 import type { ManagedFacts, ManagedWish } from './facts.ts';
 import { factsOf } from './facts-of.ts';
 import type { ManagedOperation } from './operation.ts';
 import type { ManagedReceipt } from './receipt.ts';
-import { dueRemoval, heldBack } from './removal.ts';
+import { dueRemoval, heldBackNodes } from './removal.ts';
 import { operationType, settleFailures, situationOf } from './situation.ts';
-import { failureOf, type ManagedState, newState } from './state.ts';
+import { type ManagedState, managedFailureOf, newState } from './state.ts';
 import { STEPS } from './steps.ts';
 import { isToBeRemoved, wishHash, wishSignature } from './wish.ts';
 
@@ -113,7 +113,7 @@ export class ManagedController {
       const now = this.#deps.now();
       const leaving = this.#deps.leaving(asked.cluster);
       const removal = dueRemoval(asked, receipt, leaving, state.connection?.answers ? state.connection : undefined);
-      const wish = heldBack(asked, receipt, leaving);
+      const wish = heldBackNodes(asked, receipt, leaving);
       const situation = situationOf(state, wish, receipt, credentials, removal);
       if (settleFailures(state, situation)) this.#deps.changed(key);
       const step = decide(situation, now);
@@ -186,7 +186,7 @@ export class ManagedController {
   ): void {
     const deps = this.#deps;
     const before = state.failures.get(step);
-    const failure = failureOf(step, situation, error, before, deps.now(), deps.random());
+    const failure = managedFailureOf(step, situation, error, before, deps.now(), deps.random());
     state.failures.set(step, failure);
     const { description } = failure.error;
     if (error instanceof CoppiceError && error.code === 'ERR_INFRA_RESOURCES_DEPLETED') deps.depleted(wish, error);
@@ -205,7 +205,7 @@ export class ManagedController {
   }
 
   #say(state: ManagedState, next: Omit<LastOperation, 'lastUpdateTime'>): void {
-    state.operation = operation(state.operation, next, this.#deps.now());
+    state.operation = movedOperation(state.operation, next, this.#deps.now());
   }
 
   #seen(key: string, state: ManagedState): void {
@@ -226,7 +226,7 @@ export class ManagedController {
   }
 
   #heldBack(key: string, wish: ManagedWish): ManagedWish {
-    return heldBack(wish, this.#receipt(key, wish.cluster), this.#deps.leaving(wish.cluster));
+    return heldBackNodes(wish, this.#receipt(key, wish.cluster), this.#deps.leaving(wish.cluster));
   }
 
   #receipt(key: string, cluster: WorkerCluster): ManagedReceipt | undefined {

@@ -48,7 +48,7 @@ export interface Situation {
   readonly failures: ReadonlyMap<StepName, Failure>;
 }
 
-export type Step =
+export type ManagedStep =
   | { readonly do: StepName }
   /** Nothing is, or ever was, in the cloud. */
   | { readonly do: 'release' }
@@ -70,7 +70,7 @@ const REMOVAL_LOOK_MS = 5_000;
  * The next step. Pure. A failed step waits for its retry; independent steps run meanwhile, so that a refused pool does
  * not let a kubeconfig expire.
  */
-export function decide(situation: Situation, now: Date): Step {
+export function decide(situation: Situation, now: Date): ManagedStep {
   const { deleting, wish, exists, credentials, accepted, applied, access, drift, removal } = situation;
   if (deleting && !exists) return { do: 'release' };
   const accepting = credentials !== undefined && accepted === credentials;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ManagedCluster } from '../../../providers/cloud.ts';
+import type { WantedCluster } from '../../../providers/cloud.ts';
 import type { CredentialsUse } from '../../accounts/credentials.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { LABELS, ROLES } from '../../api/group.ts';
@@ -13,7 +13,7 @@ import { isReceipt, receiptIn } from '../../kube/receipt.ts';
 import { SECRETS, type Secret, splitKey } from '../../kube/resources.ts';
 import type { ManagedDependencies } from './dependencies.ts';
 import { clusterOfReceipt, type ManagedReceipt, RECEIPT_SELECTOR, RECEIPT_TYPE } from './receipt.ts';
-import { adoptionOf, clusterIn, ownerOf } from './wish.ts';
+import { adoptionOf, cloudOwnerOf, clusterIn } from './wish.ts';
 
 /** Former place of receipts: in the cluster's namespace, where tenants can write. */
 const SUFFIX = '-cloud';
@@ -112,16 +112,16 @@ function earlierReceipt(
   const offers = profile.spec.regions.some((region) => region.name === asked.region);
   if (!isRegion(asked.region) || !(offers || (adopt && live?.spec.region === asked.region)))
     return `CloudProfile ${profileName} has no region ${asked.region.slice(0, 80)}`;
-  const cluster: ManagedCluster = {
+  const cluster: WantedCluster = {
     ...clusterIn(asked.region, profile),
     kubernetesVersion: asked.kubernetesVersion,
-    pools: asked.pools as unknown as ManagedCluster['pools'],
+    pools: asked.pools as unknown as WantedCluster['pools'],
     ...(adopt && { adopt }),
   };
   const { applied, outputs, drift, lookedAt } = seen;
   return {
     owner: live
-      ? ownerOf(live, garden)
+      ? cloudOwnerOf(live, garden)
       : { technicalID: technicalID(namespace, clusterName), uid: owner.uid, name: clusterName, namespace, garden },
     profile: profileName,
     account,

@@ -1,9 +1,9 @@
 import type {
   Change,
   CloudPool,
-  ManagedCluster,
   ManagedClusterOutputs,
   ManagedClusters,
+  WantedCluster,
 } from '../../../providers/cloud.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { LastError, LastOperation } from '../../api/meta.ts';
@@ -20,7 +20,7 @@ export interface ManagedWish {
   /** Number of the allowed place that the cluster is written for; see placeOf. */
   readonly place: number;
   /** Absent: the spec is impossible, so what exists stays. */
-  readonly desired: ManagedCluster | undefined;
+  readonly desired: WantedCluster | undefined;
   /** The cluster moves elsewhere: delete what exists here. */
   readonly moves?: boolean;
   /** A hold keeps the deleted cluster as it is. */
@@ -47,7 +47,7 @@ export interface ManagedFacts {
   readonly planned: string | undefined;
   readonly outputs: ManagedClusterOutputs | undefined;
   /** Profile, region, place and address ranges of what was, or may have been, made. */
-  readonly madeIn: (MadeIn & { readonly cidrs?: Partial<ManagedCluster['cidrs']> }) | undefined;
+  readonly madeIn: (MadeIn & { readonly cidrs?: Partial<WantedCluster['cidrs']> }) | undefined;
   /** As last requested. */
   readonly pools: readonly CloudPool[] | undefined;
   /** Pool with a running removal of named nodes, whose size is unknown. Absent: none. */

@@ -7,7 +7,7 @@ import type { ManagedDependencies } from './dependencies.ts';
 import type { ManagedWish } from './facts.ts';
 import type { ManagedReceipt, Removing } from './receipt.ts';
 import type { ManagedState } from './state.ts';
-import { ownerOf, unknownCluster } from './wish.ts';
+import { cloudOwnerOf, unknownCluster } from './wish.ts';
 
 /** A step with its inputs. */
 export interface ManagedOperation {
@@ -47,7 +47,7 @@ export async function contextOf(op: ManagedOperation): Promise<CloudContext> {
   const { profile } = cloudsOf(op);
   const { use } = credentials;
   return {
-    owner: ownerOf(wish.cluster, deps.garden),
+    owner: cloudOwnerOf(wish.cluster, deps.garden),
     account: {
       id: state.accepted?.account ?? receipt?.account ?? accountKeyOf(use),
       credentials: credentials.values,

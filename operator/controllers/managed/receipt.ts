@@ -1,4 +1,4 @@
-import type { Change, CloudNode, ManagedCluster, ManagedClusterOutputs, Owner } from '../../../providers/cloud.ts';
+import type { Change, CloudNode, ManagedClusterOutputs, Owner, WantedCluster } from '../../../providers/cloud.ts';
 import type { CredentialsUse } from '../../accounts/credentials.ts';
 import { configurationProblem } from '../../api/errors.ts';
 import { LABELS, ROLES } from '../../api/group.ts';
@@ -38,7 +38,7 @@ export interface ManagedReceipt {
   /** Credentials for finding leftovers of a force-deleted cluster. */
   credentials: CredentialsUse;
   /** Last request to the cloud, finished or not. */
-  cluster: ManagedCluster;
+  cluster: WantedCluster;
   /** Preview of that request. */
   planned?: Change[];
   /** Hash of the last applied wish. */
@@ -83,7 +83,7 @@ export const managedReceipts = (
 ): Receipts<ManagedReceipt> =>
   new Receipts<ManagedReceipt>(garden, (key) => receiptPlace(operatorNamespace, key), {
     ...(cache && { cache }),
-    bounded,
+    bounded: boundReceipt,
     marks: ({ owner }) => ({ [LABELS.workerClusterUID]: owner.uid, [LABELS.technicalID]: owner.technicalID }),
   });
 
@@ -110,7 +110,7 @@ export const clusterOfReceipt = ({ owner }: Pick<ManagedReceipt, 'owner'>): stri
   `${owner.namespace}/${owner.name}`;
 
 /** The receipt to store, with a limited number of changes. */
-export const bounded = (receipt: ManagedReceipt): ManagedReceipt => ({
+export const boundReceipt = (receipt: ManagedReceipt): ManagedReceipt => ({
   ...receipt,
   ...capped('planned', receipt.planned),
   ...capped('drift', receipt.drift),

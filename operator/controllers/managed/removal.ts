@@ -1,4 +1,4 @@
-import type { CloudPool, ManagedCluster, PoolLeft } from '../../../providers/cloud.ts';
+import type { CloudPool, PoolLeft, WantedCluster } from '../../../providers/cloud.ts';
 import { ANNOTATIONS, LABELS, OTHERS_ANNOTATIONS } from '../../api/group.ts';
 import type { Decided } from '../../capacity/desired-sizes.ts';
 import { isMovable } from '../../kube/pods.ts';
@@ -22,7 +22,11 @@ type Inside = { readonly nodes: readonly Node[]; readonly pods: readonly Pod[] }
  * smaller number, a cloud would choose the nodes. Then the remaining size is applied first, because the stack's state
  * has the former one, and a pool returning to that would not grow.
  */
-export function heldBack(wish: ManagedWish, receipt: ManagedReceipt | undefined, leaving: LeavingNames): ManagedWish {
+export function heldBackNodes(
+  wish: ManagedWish,
+  receipt: ManagedReceipt | undefined,
+  leaving: LeavingNames,
+): ManagedWish {
   const { desired, clouds } = wish;
   if (!desired || !receipt || !clouds?.removeNodes || desired.asleep) return wish;
   const pools = desired.pools.map((pool) => {
@@ -37,7 +41,7 @@ export function heldBack(wish: ManagedWish, receipt: ManagedReceipt | undefined,
 }
 
 /** The cluster with its present division of nodes by zone, after removals by name. Pure. */
-export function placed(cluster: ManagedCluster, before: ManagedCluster | undefined): ManagedCluster {
+export function placeByZone(cluster: WantedCluster, before: WantedCluster | undefined): WantedCluster {
   const pools = cluster.pools.map((pool) => {
     const zones = pool.zones.length > 0 ? pool.zones : cluster.zones;
     const known = asked(before, pool.name)?.inZones;
@@ -101,7 +105,7 @@ export function afterRemoval(
 /** Key of a removal: a failure of one does not count for another. */
 export const removalKey = ({ pool, nodes }: Removing): string => [pool, ...nodes.map(({ uid }) => uid)].join('/');
 
-const asked = (cluster: ManagedCluster | undefined, name: string): CloudPool | undefined =>
+const asked = (cluster: WantedCluster | undefined, name: string): CloudPool | undefined =>
   cluster?.pools.find((pool) => pool.name === name);
 
 const namesOf = ({ name, labels }: CloudPool, leaving: LeavingNames): readonly string[] =>

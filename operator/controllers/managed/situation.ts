@@ -1,7 +1,7 @@
 import type { Credentials } from '../../accounts/credentials.ts';
 import { parseDuration } from '../../api/duration.ts';
 import type { LastOperation } from '../../api/meta.ts';
-import { spread } from '../spread.ts';
+import { spreadInterval } from '../spread.ts';
 import type { Situation } from './decide.ts';
 import type { ManagedWish } from './facts.ts';
 import type { ManagedReceipt, Removing } from './receipt.ts';
@@ -34,7 +34,7 @@ export function situationOf(
     forced: state.forced || receipt?.unconfirmed === true || receipt?.left !== undefined,
     drift: {
       lookedAt: receipt?.lookedAt === undefined ? undefined : new Date(receipt.lookedAt),
-      everyMs: spread(every, cluster.metadata.uid ?? ''),
+      everyMs: spreadInterval(every, cluster.metadata.uid ?? ''),
       found: (receipt?.drift?.length ?? 0) > 0,
       mend: cluster.spec.drift?.policy === 'Mend',
     },

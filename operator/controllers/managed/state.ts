@@ -2,7 +2,7 @@ import { rfc3339 } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import type { LastError, LastOperation } from '../../api/meta.ts';
 import type { KubeconfigConnection } from '../../clusters/kubeconfig-cluster.ts';
-import { backoff } from '../backoff.ts';
+import { retryDelayMs } from '../backoff.ts';
 import { attempt, type Failure, type Situation, type StepName } from './decide.ts';
 import type { ManagedWish } from './facts.ts';
 import { wishSignature } from './wish.ts';
@@ -53,7 +53,7 @@ export const newState = (wish: ManagedWish): ManagedState => ({
 });
 
 /** Consequence of a step's failure for the next try. Pure. */
-export function failureOf(
+export function managedFailureOf(
   step: StepName,
   situation: Situation,
   error: unknown,
@@ -64,7 +64,7 @@ export function failureOf(
   const of = attempt(step, situation);
   const code = error instanceof CoppiceError ? error.code : undefined;
   const count = before?.of === of ? before.count + 1 : 1;
-  const wait = backoff(code, count, random, situation.deleting);
+  const wait = retryDelayMs(code, count, random, situation.deleting);
   const description = errorText(error);
   const same = before?.error.description === description;
   return {

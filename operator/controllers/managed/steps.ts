@@ -1,5 +1,5 @@
 import type { Change } from '../../../providers/cloud.ts';
-import { sourceOf } from '../../accounts/credentials.ts';
+import { credentialsSourceOf } from '../../accounts/credentials.ts';
 import { namingIdentity } from '../../accounts/identity.ts';
 import { rfc3339 } from '../../api/conditions.ts';
 import { CoppiceError, configurationProblem } from '../../api/errors.ts';
@@ -8,8 +8,8 @@ import { openAccess } from './access.ts';
 import type { StepName } from './decide.ts';
 import { cloudsOf, contextOf, type ManagedOperation } from './operation.ts';
 import type { ManagedReceipt } from './receipt.ts';
-import { afterRemoval, placed } from './removal.ts';
-import { adoptionOf, ownerOf, unknownCluster, wishHash } from './wish.ts';
+import { afterRemoval, placeByZone } from './removal.ts';
+import { adoptionOf, cloudOwnerOf, unknownCluster, wishHash } from './wish.ts';
 
 /** Steps. Each observes first, so that it can be repeated after a crash. */
 export const STEPS: Readonly<Record<StepName, (op: ManagedOperation) => Promise<void>>> = {
@@ -29,7 +29,7 @@ async function check(op: ManagedOperation): Promise<void> {
   const account = await deps.checkAccount(wish, ctx, credentials.version).catch((error: unknown) => {
     throw namingIdentity(error, credentials.use);
   });
-  const source = sourceOf(credentials.use);
+  const source = credentialsSourceOf(credentials.use);
   if (account.missing.length > 0) {
     throw new CoppiceError(
       'ERR_INFRA_UNAUTHORIZED',
@@ -66,10 +66,10 @@ async function apply(op: ManagedOperation): Promise<void> {
   const { deps, wish, receipt: before, state, credentials } = op;
   const { clouds, profile } = cloudsOf(op);
   if (credentials instanceof Error) throw credentials;
-  const cluster = placed(wish.desired!, before?.cluster);
+  const cluster = placeByZone(wish.desired!, before?.cluster);
   const receipt: ManagedReceipt = {
     ...before,
-    owner: ownerOf(wish.cluster, deps.garden),
+    owner: cloudOwnerOf(wish.cluster, deps.garden),
     profile: profile.metadata.name,
     place: wish.place,
     account: state.accepted!.account,

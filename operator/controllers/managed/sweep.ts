@@ -1,14 +1,14 @@
 import type {
   CloudContext,
-  ManagedCluster,
   ManagedClusters,
   Owner,
   StateBackend,
   TaggedResource,
+  WantedCluster,
 } from '../../../providers/cloud.ts';
 import type { DNSContext, ProviderDNS } from '../../../providers/dns.ts';
-import { accountKeyOf, type Credentials, sourceOf } from '../../accounts/credentials.ts';
-import { calledOwner, type KnownOwner, type Orphan, orphanedOwners, orphans } from '../../accounts/orphans.ts';
+import { accountKeyOf, type Credentials, credentialsSourceOf } from '../../accounts/credentials.ts';
+import { calledOwner, type KnownOwner, listOrphans, type Orphan, orphanedOwners } from '../../accounts/orphans.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { errorText } from '../../api/errors.ts';
 import { technicalID } from '../../api/names.ts';
@@ -27,7 +27,7 @@ export interface SweepDependencies {
   /** All clusters at the time of the call. */
   owners(signal: AbortSignal): Promise<KnownOwner[]>;
   /** Recorded description of a deleted cluster, if any. */
-  described(owner: Owner): ManagedCluster | undefined;
+  described(owner: Owner): WantedCluster | undefined;
 }
 
 /** Credentials and place of a sweep. */
@@ -70,7 +70,9 @@ export async function findOrphans(
         seen.push({ by, tagged: (await by.clouds.tagged?.(await context(deps, by, region, signal))) ?? [] });
       } catch (error) {
         signal.throwIfAborted();
-        gaps.push(`${by.profile.metadata.name} ${region} with ${sourceOf(by.credentials.use)}: ${errorText(error)}`);
+        gaps.push(
+          `${by.profile.metadata.name} ${region} with ${credentialsSourceOf(by.credentials.use)}: ${errorText(error)}`,
+        );
       }
     }
     try {
@@ -79,14 +81,16 @@ export async function findOrphans(
       seen.push({ by, tagged });
     } catch (error) {
       signal.throwIfAborted();
-      gaps.push(`DNS of ${by.profile.metadata.name} with ${sourceOf(by.credentials.use)}: ${errorText(error)}`);
+      gaps.push(
+        `DNS of ${by.profile.metadata.name} with ${credentialsSourceOf(by.credentials.use)}: ${errorText(error)}`,
+      );
     }
   }
   // List owners after the clouds, so that new resources find theirs.
   const known = await deps.owners(signal);
   const found = new Map<string, FoundOrphan>();
   for (const { by, tagged } of seen) {
-    for (const orphan of orphans(tagged, known, deps.garden, deps.now(), by.profile)) {
+    for (const orphan of listOrphans(tagged, known, deps.garden, deps.now(), by.profile)) {
       // Two Secrets may lead to one account.
       const key = `${by.profile.spec.type}/${orphan.region}/${orphan.id}`;
       if (!found.has(key)) found.set(key, { ...orphan, by });

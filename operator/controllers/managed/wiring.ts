@@ -3,7 +3,7 @@ import type { WorkerCluster } from '../../api/workercluster.ts';
 import { type ChangeEvent, Informer } from '../../kube/informer.ts';
 import { keyOf, SECRETS, type Secret } from '../../kube/resources.ts';
 import { type Core, OPERATIONS_AT_ONCE, type Part, workersOfNamespace } from '../core.ts';
-import type { Credentials } from '../credentials/wiring.ts';
+import type { CredentialsWiring } from '../credentials/wiring.ts';
 import { noteShortages } from '../shortages.ts';
 import { ManagedController } from './controller.ts';
 import { moveEarlierReceipts } from './earlier-receipts.ts';
@@ -23,7 +23,7 @@ const INSIDE_CHANGES_MS = 500;
 /** Creates the controller of managed clusters. Its facts go to the controller of WorkerClusters. */
 export function wireManaged(
   core: Core,
-  { accounts, onChange, onAccepted }: Pick<Credentials, 'accounts' | 'onChange' | 'onAccepted'>,
+  { accounts, onChange, onAccepted }: Pick<CredentialsWiring, 'accounts' | 'onChange' | 'onAccepted'>,
 ): Managed {
   const { garden, gardenID, log, clusters, profiles, recordEvent } = core;
   const { namespace } = core.state;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Adoption, ManagedCluster, Owner } from '../../../providers/cloud.ts';
+import type { Adoption, Owner, WantedCluster } from '../../../providers/cloud.ts';
 import { type CloudProfile, DEFAULT_RANGES } from '../../api/cloudprofile.ts';
 import { findCondition } from '../../api/conditions.ts';
 import { ANNOTATIONS } from '../../api/group.ts';
@@ -44,7 +44,7 @@ export const wishSignature = (wish: ManagedWish): string => {
 };
 
 /** Owner of the cluster's cloud resources. */
-export function ownerOf({ metadata: { name, namespace = '', uid = '' } }: WorkerCluster, garden: string): Owner {
+export function cloudOwnerOf({ metadata: { name, namespace = '', uid = '' } }: WorkerCluster, garden: string): Owner {
   return { technicalID: technicalID(namespace, name), uid, name, namespace, garden };
 }
 
@@ -59,7 +59,7 @@ export const isToBeRemoved = ({ cluster, moves, held }: ManagedWish): boolean =>
   moves === true || (cluster.metadata.deletionTimestamp !== undefined && !held);
 
 /** Minimal description of a cluster for its deletion. */
-export function unknownCluster({ cluster, profile }: Pick<ManagedWish, 'cluster' | 'profile'>): ManagedCluster {
+export function unknownCluster({ cluster, profile }: Pick<ManagedWish, 'cluster' | 'profile'>): WantedCluster {
   const region = cluster.status?.region ?? cluster.spec.region ?? profile?.spec.defaults?.region ?? '';
   const adopt = adoptionOf(cluster.spec);
   return { ...clusterIn(region, profile), ...(adopt && { adopt }) };
@@ -70,7 +70,7 @@ export const adoptionOf = ({ adopt }: WorkerCluster['spec']): Adoption | undefin
   adopt && { id: adopt.id, deletionPolicy: adopt.deletionPolicy ?? 'Release' };
 
 /** A cluster from the profile's defaults without pools: names and tags find its resources. */
-export function clusterIn(region: string, profile: CloudProfile | undefined): ManagedCluster {
+export function clusterIn(region: string, profile: CloudProfile | undefined): WantedCluster {
   const { pods, services } = profile?.spec.defaults ?? {};
   const known = profile?.spec.regions.find((candidate) => candidate.name === region);
   return {

@@ -18,7 +18,7 @@ export async function foreignEntryOf(
 }
 
 /** The receipt with a foreign entry to adopt, under its name in the hub. Pure. Throws when adoption is impossible. */
-export function owning(receipt: MembershipReceipt, { name, places, whyNot }: ForeignEntry): MembershipReceipt {
+export function noteOwner(receipt: MembershipReceipt, { name, places, whyNot }: ForeignEntry): MembershipReceipt {
   if (whyNot)
     throw configurationProblem(
       `${whyNot}, so this cluster cannot be taken over in the hub`,

@@ -4,13 +4,13 @@ import type { Hub } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import { KUBECONFIG_KEY, kubeconfigSecretName } from '../../api/names.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { identityOf } from '../../clusters/seed-access.ts';
+import { seedIdentityOf } from '../../clusters/seed-access.ts';
 import { kindsWritten } from '../../hubs/index.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { silent } from '../../kube/log.ts';
 import {
-  decoded,
+  decodeSecret,
   HUBS,
   type KubeObject,
   keyOf,
@@ -65,7 +65,7 @@ export class HubAudit {
       this.#garden.list<Hub>(HUBS, { signal }),
       this.#garden.list<WorkerCluster>(WORKERCLUSTERS, { signal }),
     ]);
-    const garden = await identityOf(this.#garden, signal);
+    const garden = await seedIdentityOf(this.#garden, signal);
     const lookedAt = [
       ...(await this.#hubs(garden, hubs.items, gaps, signal)),
       ...(await this.#members(clusters.items, gaps, signal)),
@@ -121,7 +121,7 @@ export class HubAudit {
         const client = await this.#open(cluster, where, signal);
         // A cluster that nobody ever reached has no leftovers.
         if (!client) return;
-        const identity = await identityOf(client, AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]));
+        const identity = await seedIdentityOf(client, AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]));
         const pinned = cluster.status?.clusterIdentity;
         if (pinned && pinned !== identity)
           throw new Error(`its kubeconfig points to another cluster (UID of kube-system ${identity}, not ${pinned})`);
@@ -141,7 +141,7 @@ export class HubAudit {
   ): Promise<KubeClient | undefined> {
     const { name = kubeconfigSecretName(metadata.name), key = KUBECONFIG_KEY } = status?.kubeconfigRef ?? {};
     const secret = await this.#garden.getOrUndefined<Secret>(SECRETS, name, metadata.namespace, { signal });
-    const text = decoded(secret?.data)[key];
+    const text = decodeSecret(secret?.data)[key];
     if (!text) return undefined;
     const client = KubeClient.fromKubeconfig(text, undefined, { source: `the kubeconfig of ${where}` });
     this.#clients.push(client);

@@ -8,7 +8,7 @@ import { sleep } from '../../kube/clock.ts';
 import { CLUSTERROLEBINDINGS, CLUSTERROLES, SECRETS, SERVICEACCOUNTS } from '../../kube/resources.ts';
 import type { Audit, LookedAt } from './audit.ts';
 import { hubEndpoint } from './join.ts';
-import { type Leaving, withdraw } from './leave.ts';
+import { type LeavingMember, withdraw } from './leave.ts';
 import { isLive, isOurs, type LeftOver, placeOfLeftOver, whatOf } from './left-overs.ts';
 import { memberOf } from './member.ts';
 import type { LabelledOwner } from './ownership.ts';
@@ -33,7 +33,7 @@ interface CleanOptions {
  * Deletes an audit's leftovers, per membership in its hub's order; only objects that still have the membership's label.
  * Objects without this garden's mark stay. @returns what could not be deleted, with reasons: sentences
  */
-export async function cleanUp(
+export async function cleanUpMembership(
   garden: KubeClient,
   audit: Audit,
   { told, patienceMs, now }: CleanOptions,
@@ -124,7 +124,7 @@ async function asMember(
   owner: LabelledOwner,
   places: readonly Place[],
   signal: AbortSignal,
-): Promise<Leaving | undefined> {
+): Promise<LeavingMember | undefined> {
   const { knows } = audit;
   const known = knows.receipts.find(({ receipt }) => receipt.membership.uid === owner.membership)?.receipt;
   const hub = knows.hubs.find(

@@ -4,7 +4,7 @@ import type { WorkerCluster } from '../../api/workercluster.ts';
 import { hubType } from '../../hubs/index.ts';
 import { keyOf, MEMBERSHIPS } from '../../kube/resources.ts';
 import { say } from '../conditions.ts';
-import { spread } from '../spread.ts';
+import { spreadInterval } from '../spread.ts';
 import type { MembershipDependencies } from './dependencies.ts';
 import { whyUnreachable } from './dialing.ts';
 import { clusterOf } from './holds.ts';
@@ -12,11 +12,11 @@ import { hubEndpoint, type JoinInputs, type JoinOutcome, join } from './join.ts'
 import { hasJoined, toldOfJoin, waitsWarm } from './join-status.ts';
 import { leaveHub } from './leave-hub.ts';
 import { LOOK_AGAIN_MS, type Next, SLACK_MS } from './look-again.ts';
-import { endpointOf, isAsleep, isEmptied, isWarm } from './member.ts';
-import { isNothingNew, observe, restsOf, toldOfWait } from './membership-view.ts';
+import { isAsleep, isEmptied, isWarm, memberEndpointOf } from './member.ts';
+import { isNothingNew, observeMembership, restsOf, toldOfWait } from './membership-view.ts';
 import type { MembershipReceipt } from './receipt.ts';
 import { newlyDone, type Told, toldOfOthers } from './status.ts';
-import { carried, tell, tellFailure } from './tell.ts';
+import { carryConditions, tellMembership, tellMembershipFailure } from './tell.ts';
 
 const RENEW_AGAIN_MS = 60_000;
 /** Interval of checking what is not watched (the member, some kinds of the hub). Costs reads only. */
@@ -64,11 +64,11 @@ export class MembershipController {
 
   async #join(membership: Membership, cluster: WorkerCluster, signal: AbortSignal): Promise<Next> {
     const deps = this.#deps;
-    const view = observe(deps, membership, cluster);
+    const view = observeMembership(deps, membership, cluster);
     const { hub, open, isIn, notUsable, problem } = view;
     if (isNothingNew(view, deps.receipts.get(keyOf(membership)))) return {};
     if (problem || !hub || !open || (notUsable && !isIn)) {
-      await tell(deps, membership, toldOfWait(view), signal);
+      await tellMembership(deps, membership, toldOfWait(view), signal);
       return {};
     }
     const { uid = '' } = membership.metadata;
@@ -84,12 +84,12 @@ export class MembershipController {
     const noLine = whyUnreachable(
       type.dials(hub.spec),
       { who: `Hub ${hubName}`, at: hubEndpoint(connection, hub.spec) },
-      { who: `cluster ${clusterOf(membership)}`, at: endpointOf(hub.spec, cluster.metadata, open) },
+      { who: `cluster ${clusterOf(membership)}`, at: memberEndpointOf(hub.spec, cluster.metadata, open) },
     );
     if (noLine) {
-      const conditions = [...carried(membership), say('LinePossible', false, 'CannotReach', noLine)];
+      const conditions = [...carryConditions(membership), say('LinePossible', false, 'CannotReach', noLine)];
       const state = membership.status?.state ?? 'Pending';
-      await tell(deps, membership, { state, waiting: noLine, conditions, codes: [CONFIGURATION] }, signal);
+      await tellMembership(deps, membership, { state, waiting: noLine, conditions, codes: [CONFIGURATION] }, signal);
       return { requeueAfterMs: RENEW_AGAIN_MS };
     }
     // A foreign entry does not become ours by itself.
@@ -112,18 +112,18 @@ export class MembershipController {
     try {
       outcome = await join(deps, inputs, signal);
     } catch (error) {
-      await tellFailure(deps, membership, wasIn ? membership.status!.state! : 'Joining', error, signal);
+      await tellMembershipFailure(deps, membership, wasIn ? membership.status!.state! : 'Joining', error, signal);
       throw error;
     }
     if (outcome.observed) {
-      await tell(deps, membership, toldOfOthers(outcome.observed), signal);
-      return { requeueAfterMs: spread(OBSERVE_AGAIN_MS, uid) };
+      await tellMembership(deps, membership, toldOfOthers(outcome.observed), signal);
+      return { requeueAfterMs: spreadInterval(OBSERVE_AGAIN_MS, uid) };
     }
     const told = toldOfJoin(outcome, { wasIn, warm, silent: view.answers ? '' : notUsable! });
     if (!wasIn) this.#recordSteps(membership, hubName, outcome, told);
-    const newest = await tell(deps, membership, told, signal, outcome.receipt);
+    const newest = await tellMembership(deps, membership, told, signal, outcome.receipt);
     const { isDue, next } = renewalOf(outcome.receipt, deps.now());
-    const lookMs = spread(LOOK_THROUGH_MS, uid);
+    const lookMs = spreadInterval(LOOK_THROUGH_MS, uid);
     // Removing its label triggers the next check.
     if (waitsWarm(outcome, warm)) return sooner(next, lookMs);
     const isUnderWay = outcome.awake !== undefined || outcome.emptying !== undefined || !(outcome.isWhole || isDue);

@@ -1,7 +1,7 @@
 import { rfc3339 } from '../../api/conditions.ts';
 import { requestToken } from '../../clusters/service-account-token.ts';
 import type { Identity } from '../../hubs/contract.ts';
-import { decoded, SECRETS, SERVICEACCOUNTS, type Secret } from '../../kube/resources.ts';
+import { decodeSecret, SECRETS, SERVICEACCOUNTS, type Secret } from '../../kube/resources.ts';
 import { tokenSecretName } from './identity-objects.ts';
 import type { KeptCredential } from './receipt.ts';
 import type { TwoSides } from './two-sides.ts';
@@ -13,7 +13,7 @@ const RENEW_AFTER = 0.8;
  * Identities without a credential, or with one that is due. Pure.
  * @param boundTo UID of the object that a token is bound to; undefined: unknown
  */
-export const due = (
+export const dueIdentities = (
   identities: readonly Identity[],
   kept: readonly KeptCredential[],
   now: Date,
@@ -42,7 +42,7 @@ const isOf = (kept: KeptCredential, { name, on, account }: Identity): boolean =>
   kept.account.namespace === account.namespace;
 
 /** New credentials for these identities. Skips one whose Secret has no token yet. */
-export async function renewed(
+export async function renewCredentials(
   sides: TwoSides,
   identities: readonly Identity[],
   kept: readonly KeptCredential[],
@@ -73,7 +73,7 @@ async function obtain(
     const secret = await client.getOrUndefined<Secret>(SECRETS, tokenSecretName(identity), account.namespace, {
       signal,
     });
-    const { token } = decoded(secret?.data);
+    const { token } = decodeSecret(secret?.data);
     return token ? { ...whose, token } : undefined;
   }
   const { token, expiresAt } = await requestToken(client, account, life, signal);

@@ -1,11 +1,11 @@
-import type { Endpoint, HubType } from '../../hubs/contract.ts';
+import type { ApiServerEndpoint, HubType } from '../../hubs/contract.ts';
 import { isLoopback } from '../../kube/http/address-guard.ts';
 
 /** One end of a connection between hub and cluster. */
 interface End {
   /** Name, for example `Hub production`. */
   readonly who: string;
-  readonly at: Endpoint;
+  readonly at: ApiServerEndpoint;
 }
 
 /**
@@ -36,7 +36,7 @@ function whyNotDialled(from: End, to: End): string | undefined {
 
 const NOWHERE = new Set(['0.0.0.0', '::']);
 
-function hostOf({ server }: Endpoint): string | undefined {
+function hostOf({ server }: ApiServerEndpoint): string | undefined {
   if (!URL.canParse(server)) return undefined;
   return new URL(server).hostname.replace(/^\[|\]$/g, '') || undefined;
 }

@@ -42,7 +42,7 @@ export async function withdrawExports(
   signal: AbortSignal,
 ): Promise<string[]> {
   if (!(await inside.serves(SERVICEEXPORTS))) return [];
-  const exports = await readable(inside.list(SERVICEEXPORTS));
+  const exports = await readableExports(inside.list(SERVICEEXPORTS));
   for (const { metadata } of exports) {
     const { name, namespace, uid, deletionTimestamp } = metadata;
     if (deletionTimestamp) continue;
@@ -53,18 +53,21 @@ export async function withdrawExports(
         if (!isForbidden(error)) throw error;
       });
   }
-  const properties = await readable(inside.list(CLUSTERPROPERTIES));
-  const names = namesOf(member, properties);
+  const properties = await readableExports(inside.list(CLUSTERPROPERTIES));
+  const names = exportedNamesOf(member, properties);
   const [imports, slices] = await Promise.all([
-    readable(hub.list(SERVICEIMPORTS)),
-    readable(hub.list(ENDPOINTSLICES, { labelSelector: SOURCE_CLUSTER })),
+    readableExports(hub.list(SERVICEIMPORTS)),
+    readableExports(hub.list(ENDPOINTSLICES, { labelSelector: SOURCE_CLUSTER })),
   ]);
-  const left = await readable(inside.list(SERVICEEXPORTS));
+  const left = await readableExports(inside.list(SERVICEEXPORTS));
   return [...left.map((one) => `ServiceExport ${keyOf(one)}`), ...importedFrom(names, imports, slices)];
 }
 
 /** Names by which other clusters may know the cluster. Pure. */
-export const namesOf = ({ name, id }: Pick<Member, 'name' | 'id'>, properties: readonly KubeObject[]): Set<string> =>
+export const exportedNamesOf = (
+  { name, id }: Pick<Member, 'name' | 'id'>,
+  properties: readonly KubeObject[],
+): Set<string> =>
   new Set([
     name,
     id,
@@ -92,7 +95,7 @@ export function importedFrom(
 const isForbidden = (error: unknown): boolean => error instanceof KubeApiError && error.isForbidden;
 
 /** Unreadable kinds count as empty. */
-export const readable = (list: Promise<KubeObject[]>): Promise<KubeObject[]> =>
+export const readableExports = (list: Promise<KubeObject[]>): Promise<KubeObject[]> =>
   list.catch((error: unknown) => {
     if (isForbidden(error)) return [];
     throw error;

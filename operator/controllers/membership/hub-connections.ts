@@ -1,12 +1,12 @@
 import { configurationProblem, notYetConfigured } from '../../api/errors.ts';
 import { LABELS } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
-import { identityOf } from '../../clusters/seed-access.ts';
+import { seedIdentityOf } from '../../clusters/seed-access.ts';
 import { hubType } from '../../hubs/index.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { Log } from '../../kube/log.ts';
-import { decoded, type KubeObject, SECRETS, type Secret } from '../../kube/resources.ts';
+import { decodeSecret, type KubeObject, SECRETS, type Secret } from '../../kube/resources.ts';
 
 /** An open connection to a hub. */
 export interface HubConnection {
@@ -50,7 +50,7 @@ export class HubConnections {
     const source = `the kubeconfig of Hub ${name}`;
     const client = credentials === '' ? this.#garden : KubeClient.fromAdministratorsKubeconfig(credentials, source);
     try {
-      const identity = await identityOf(client, AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]));
+      const identity = await seedIdentityOf(client, AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]));
       const connection: Opened = { client, identity, credentials, watches: [] };
       refuseOther(name, connection, pinned);
       this.#connections.set(name, connection);
@@ -94,7 +94,7 @@ export class HubConnections {
     if (!kubeconfigRef) return '';
     const place = `Secret ${this.#namespace}/${kubeconfigRef.name}`;
     const secret = await this.#garden.getOrUndefined<Secret>(SECRETS, kubeconfigRef.name, this.#namespace, { signal });
-    const { value, kubeconfig } = decoded(secret?.data);
+    const { value, kubeconfig } = decodeSecret(secret?.data);
     const text = value || kubeconfig;
     if (text) return text;
     throw notYetConfigured(

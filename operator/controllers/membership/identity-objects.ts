@@ -1,4 +1,4 @@
-import type { Identity, Wanted } from '../../hubs/contract.ts';
+import type { Identity, WantedObject } from '../../hubs/contract.ts';
 import { CLUSTERROLEBINDINGS, CLUSTERROLES, SECRETS, SERVICEACCOUNTS } from '../../kube/resources.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
@@ -7,10 +7,10 @@ const RBAC = 'rbac.authorization.k8s.io';
 export const tokenSecretName = ({ account }: Identity): string => `${account.name}-token`;
 
 /** ServiceAccount of an identity with exactly its rights. */
-export function identityObjects(identity: Identity): Wanted[] {
+export function identityObjects(identity: Identity): WantedObject[] {
   const { on, rules, life, account } = identity;
   const metadata = { name: account.name };
-  const wanted: Wanted[] = [
+  const wanted: WantedObject[] = [
     {
       on,
       resource: SERVICEACCOUNTS,
@@ -34,7 +34,7 @@ export function identityObjects(identity: Identity): Wanted[] {
     },
   ];
   if (life !== 'forever') return wanted;
-  const secret: Wanted = {
+  const secret: WantedObject = {
     on,
     resource: SECRETS,
     object: {

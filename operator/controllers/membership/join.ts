@@ -4,12 +4,12 @@ import type { Hub, HubSpec } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
-import { identityOf } from '../../clusters/seed-access.ts';
-import type { Endpoint, ForeignEntry, HubType, Identity, Member } from '../../hubs/contract.ts';
+import { seedIdentityOf } from '../../clusters/seed-access.ts';
+import type { ApiServerEndpoint, ForeignEntry, HubType, Identity, Member } from '../../hubs/contract.ts';
 import { memberName } from '../../hubs/member-name.ts';
 import { keyOf } from '../../kube/resources.ts';
-import { foreignEntryOf, owning, takeOver } from './adoption.ts';
-import { boundTo, due, renewed } from './credentials.ts';
+import { foreignEntryOf, noteOwner, takeOver } from './adoption.ts';
+import { boundTo, dueIdentities, renewCredentials } from './credentials.ts';
 import type { MembershipDependencies } from './dependencies.ts';
 import { drainTimeoutMs } from './drain-time.ts';
 import type { HubConnection } from './hub-connections.ts';
@@ -22,10 +22,10 @@ import {
   judgeSleep,
   type KeptAwake,
 } from './judge.ts';
-import { endpointOf, memberOf } from './member.ts';
+import { memberEndpointOf, memberOf } from './member.ts';
 import { madeFor } from './ownership.ts';
 import { placedOn } from './placed.ts';
-import { type MembershipReceipt, noting } from './receipt.ts';
+import { type MembershipReceipt, noteSteps } from './receipt.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
 
 /** Inputs of a join with both ends reachable. */
@@ -65,7 +65,7 @@ export interface JoinOutcome {
 const MOST_ROUNDS = 8;
 
 /** The hub's endpoint for its members. */
-export const hubEndpoint = ({ client }: HubConnection, { member }: HubSpec): Endpoint => ({
+export const hubEndpoint = ({ client }: HubConnection, { member }: HubSpec): ApiServerEndpoint => ({
   server: client.server,
   ca: client.ca,
   ...(member?.proxyURL && { proxyURL: member.proxyURL }),
@@ -103,14 +103,18 @@ export async function join(
   if (foreignEntry && spec.adoption === 'Observe')
     return { verdict: { acting: [], done: [] }, receipt, isWhole: true, observed: foreignEntry };
   if (foreignEntry) {
-    receipt = owning(receipt, foreignEntry);
+    receipt = noteOwner(receipt, foreignEntry);
     await save();
   }
   if (receipt.takingOver) {
     receipt = await takeOver(sides, receipt, signal);
     await save();
   }
-  receipt = parked(emptied(receipt, inputs.emptying && type.placedWork !== undefined), inputs.asleep, deps.now());
+  receipt = noteParking(
+    noteEmptying(receipt, inputs.emptying && type.placedWork !== undefined),
+    inputs.asleep,
+    deps.now(),
+  );
   for (let round = 0; ; round++) {
     const closed: Member['closed'] = !receipt.opened ? 'Initializing' : closedBy(receipt);
     const member = memberAs(closed);
@@ -128,13 +132,13 @@ export async function join(
       ...identities.flatMap(identityObjects),
       ...verdict.acting.flatMap(({ apply = [] }) => apply),
     ].filter(({ on }) => sides.has(on));
-    receipt = noting(receipt, wanted, verdict.acting);
+    receipt = noteSteps(receipt, wanted, verdict.acting);
     await save();
     let changed = false;
     for (const one of wanted) changed = (await sides.apply(one, signal)) || changed;
     const touched = verdict.at ? type.release?.(member, spec, seen) : type.requeue?.(member, spec, seen);
     for (const one of touched ?? []) await sides.touch(one, signal);
-    const lacking = due(identities, receipt.credentials, deps.now(), (identity) => boundTo(sides, identity));
+    const lacking = dueIdentities(identities, receipt.credentials, deps.now(), (identity) => boundTo(sides, identity));
     const placed = () => placedOn(deps, { membership, spec, type, receipt, open }, member, seen);
     const emptying = receipt.parked === 'Emptying' ? judgeEmptying(placed()) : undefined;
     const awake = receipt.parked === 'FallingAsleep' ? whyAwake(deps, inputs, receipt, member, seen) : undefined;
@@ -162,7 +166,7 @@ async function withCredentials(
   now: Date,
   signal: AbortSignal,
 ): Promise<MembershipReceipt> {
-  const credentials = await renewed(sides, lacking, receipt.credentials, now, signal);
+  const credentials = await renewCredentials(sides, lacking, receipt.credentials, now, signal);
   return JSON.stringify(credentials) === JSON.stringify(receipt.credentials) ? receipt : { ...receipt, credentials };
 }
 
@@ -191,7 +195,7 @@ function whyAwake(
  * The receipt of a cluster that falls asleep or wakes; the same object otherwise. Pure. On wake-up, rotate all tokens
  * before the cluster accepts work: old ones may have expired or leaked.
  */
-export function parked(receipt: MembershipReceipt, asleep: boolean, now: Date): MembershipReceipt {
+export function noteParking(receipt: MembershipReceipt, asleep: boolean, now: Date): MembershipReceipt {
   const sleeps = receipt.parked === 'Asleep' || receipt.parked === 'FallingAsleep';
   if (!receipt.opened || asleep === sleeps) return receipt;
   // Nothing was placed on it since it woke.
@@ -201,7 +205,7 @@ export function parked(receipt: MembershipReceipt, asleep: boolean, now: Date): 
 }
 
 /** The receipt of a cluster that is to be emptied, or no longer; the same object without a change. Pure. */
-export function emptied(receipt: MembershipReceipt, isEmptied: boolean): MembershipReceipt {
+export function noteEmptying(receipt: MembershipReceipt, isEmptied: boolean): MembershipReceipt {
   if (isEmptied) return receipt.opened && !receipt.parked ? { ...receipt, parked: 'Emptying' } : receipt;
   if (receipt.parked !== 'Emptying') return receipt;
   const { parked: _, ...open } = receipt;
@@ -233,7 +237,7 @@ async function begun(
         `the receipt of Membership ${namespace}/${name} is of another hub or cluster than it is now`,
         'Delete the Membership: what was made before is taken away, and a new one is made.',
       );
-    const endpoint = endpointOf(hub.spec, where, open);
+    const endpoint = memberEndpointOf(hub.spec, where, open);
     // Stored together with the next note.
     return deps.receipts.madeFrom({ ...known, hub: ofHub, member: { ...known.member, endpoint } }, known);
   }
@@ -245,7 +249,7 @@ async function begun(
     member: {
       name: memberName(namespace, where.name, type.nameLimit),
       id,
-      endpoint: endpointOf(hub.spec, where, open),
+      endpoint: memberEndpointOf(hub.spec, where, open),
     },
     places: [],
     credentials: [],
@@ -257,7 +261,7 @@ const identities = new WeakMap<OpenCluster, string>();
 
 /** Cached per connection: a cluster's identity cannot change during one. */
 async function memberIdentity(open: OpenCluster, signal: AbortSignal): Promise<string> {
-  const known = identities.get(open) ?? (await identityOf(open.client, signal));
+  const known = identities.get(open) ?? (await seedIdentityOf(open.client, signal));
   identities.set(open, known);
   return known;
 }

@@ -1,10 +1,10 @@
 import { rfc3339 } from '../../api/conditions.ts';
-import type { DrainEffect, JoinStep, Placement, Step } from '../../hubs/contract.ts';
+import type { DrainEffect, HubStep, JoinStep, Placement } from '../../hubs/contract.ts';
 
 /** Progress of a join. */
 export interface JoinVerdict {
   /** Steps to apply now, in order. */
-  readonly acting: readonly Step[];
+  readonly acting: readonly HubStep[];
   /** Steps that are done once these objects exist. */
   readonly done: readonly JoinStep[];
   /** The present step; undefined: all are done. */
@@ -15,8 +15,8 @@ export interface JoinVerdict {
  * Steps of a join to take now: each after all earlier ones are done. Pure.
  * @param missing identities without credentials, as text
  */
-export function judgeJoin(steps: readonly Step[], missing: readonly string[]): JoinVerdict {
-  const acting: Step[] = [];
+export function judgeJoin(steps: readonly HubStep[], missing: readonly string[]): JoinVerdict {
+  const acting: HubStep[] = [];
   const done: JoinStep[] = [];
   for (const step of steps) {
     acting.push(step);
@@ -104,7 +104,7 @@ export interface KeptAwake {
 /** Why a hub keeps a cluster awake, a sentence; undefined: it may sleep. Pure. */
 export function judgeSleep({ placements = [], effect, noRoom, ends }: SleepView, now: Date): string | undefined {
   if (effect !== 'Moves' || placements.length === 0 || now >= ends) return undefined;
-  return noRoom ? `${noRoom}: it sleeps at ${rfc3339(ends)} all the same` : `the hub moves ${named(placements)}`;
+  return noRoom ? `${noRoom}: it sleeps at ${rfc3339(ends)} all the same` : `the hub moves ${firstNamed(placements)}`;
 }
 
 /** Progress of emptying for a BurstPolicy; the reason of condition Drained. */
@@ -124,7 +124,7 @@ export function judgeEmptying({ placements, effect, noRoom }: Omit<SleepView, 'e
   if (!placements || effect !== 'Moves')
     return { drained: false, reason: 'DrainNotPossible', message: 'the hub does not move what is placed on it' };
   if (noRoom) return { drained: false, reason: 'NoRoom', message: noRoom };
-  return { drained: false, reason: 'Draining', message: `the hub moves ${named(placements)}` };
+  return { drained: false, reason: 'Draining', message: `the hub moves ${firstNamed(placements)}` };
 }
 
 const NAMED = 3;
@@ -137,7 +137,7 @@ export function judgeLeave(view: LeaveView, now: Date): LeaveVerdict {
   const end = new Date(+view.began + view.timeoutMs);
   const overdue = now >= end;
   const until = overdue ? {} : { until: end };
-  const left = placements.length > 0 ? named(placements) : '';
+  const left = placements.length > 0 ? firstNamed(placements) : '';
   const behind = (stage: LeaveStage) => others.filter(({ reached }) => !reached.includes(stage)).map(({ hub }) => hub);
   const blocked = { drain: false, drained: false, withdraw: false, overdue };
 
@@ -176,8 +176,9 @@ export function judgeLeave(view: LeaveView, now: Date): LeaveVerdict {
     return { drain: true, drained: true, withdraw: false, reason, waiting, overdue, ...until };
   }
   const { ownWork = [] } = view;
-  const used = exported.length > 0 ? `other clusters still send traffic to it through ${named(exported)}` : '';
-  const kept = ownWork.length > 0 ? `no hub placed ${named(ownWork)}, which would be deleted with the cluster` : '';
+  const used = exported.length > 0 ? `other clusters still send traffic to it through ${firstNamed(exported)}` : '';
+  const kept =
+    ownWork.length > 0 ? `no hub placed ${firstNamed(ownWork)}, which would be deleted with the cluster` : '';
   const held = used || kept;
   if (held !== '' && !(force && overdue)) {
     const stands = {
@@ -207,7 +208,7 @@ const WHY: Record<Exclude<DrainEffect, 'Moves'>, string> = {
 };
 
 /** Names the first placement, and the number of others. Pure. */
-export const named = (placements: readonly Placement[]): string => {
+export const firstNamed = (placements: readonly Placement[]): string => {
   const more = placements.length > NAMED ? ` and ${placements.length - NAMED} more` : '';
   return `${placements.slice(0, NAMED).join(', ')}${more}`;
 };

@@ -8,12 +8,12 @@ import { hold } from '../finalizer.ts';
 import type { MembershipDependencies } from './dependencies.ts';
 import { drainEnds } from './drain-time.ts';
 import { clusterOf } from './holds.ts';
-import { named } from './judge.ts';
+import { firstNamed } from './judge.ts';
 import { clusterGoes, isForced, type LeaveInputs, type LeaveOutcome, leave } from './leave.ts';
 import { LOOK_AGAIN_MS, type Next, SLACK_MS } from './look-again.ts';
-import { answers } from './member.ts';
+import { isAnswering } from './member.ts';
 import { leaveConditions } from './status.ts';
-import { tell, tellFailure } from './tell.ts';
+import { tellMembership, tellMembershipFailure } from './tell.ts';
 
 /** Advances the leave of a deleted Membership as far as possible now. @returns when to check again */
 export async function leaveHub(
@@ -54,7 +54,7 @@ export async function leaveHub(
       );
       return letGo('Left', `the cluster has left Hub ${hubName} by force`);
     }
-    await tellFailure(deps, membership, 'Leaving', error, signal);
+    await tellMembershipFailure(deps, membership, 'Leaving', error, signal);
     throw error;
   }
   const { verdict, gone, waiting, ends = [], isInside } = left;
@@ -63,14 +63,14 @@ export async function leaveHub(
       membership,
       'Warning',
       'EndsWithCluster',
-      `deleting the cluster also deletes what is in it: ${named(ends)}`,
+      `deleting the cluster also deletes what is in it: ${firstNamed(ends)}`,
     );
   if (verdict.forced && !findCondition(membership.status?.conditions, 'Withdrawn'))
     force(`withdrawn from Hub ${hubName} although ${verdict.forced}`);
   if (gone && !isInside && !clusterGoes(cluster) && receipt.places.some(({ on }) => on === 'member'))
     force(`cluster ${clusterOf(membership)} does not answer: objects of Hub ${hubName} remain in it`);
   if (gone) return letGo('Left', `the cluster has left Hub ${hubName}, which knew it as ${receipt.member.name}`);
-  await tell(
+  await tellMembership(
     deps,
     membership,
     { state: 'Leaving', waiting, conditions: leaveConditions(verdict, waiting) },
@@ -98,7 +98,7 @@ async function tryLeave(
   const opened = deps.openClusters.get(clusterOf(membership));
   // Another cluster may answer behind the kubeconfig now: nothing in it is ours.
   const isOther = opened?.identity !== undefined && opened.identity !== receipt.member.id;
-  const open = !isOther && (!cluster || answers(cluster, opened)) ? opened : undefined;
+  const open = !isOther && (!cluster || isAnswering(cluster, opened)) ? opened : undefined;
   const inputs: LeaveInputs = { ...going, type, connection, open };
   try {
     return { ...(await leave(deps, inputs, signal)), isInside: open !== undefined };

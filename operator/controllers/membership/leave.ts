@@ -4,9 +4,9 @@ import type { HubSpec } from '../../api/hub.ts';
 import type { Membership } from '../../api/membership.ts';
 import { isAttached, type WorkerCluster } from '../../api/workercluster.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
-import type { Contents, HubType, Member, Place, Trace, Wanted } from '../../hubs/contract.ts';
+import type { Contents, HubType, Member, Place, Trace, WantedObject } from '../../hubs/contract.ts';
 import { keyOf, NAMESPACES } from '../../kube/resources.ts';
-import { due, renewed } from './credentials.ts';
+import { dueIdentities, renewCredentials } from './credentials.ts';
 import type { MembershipDependencies } from './dependencies.ts';
 import { drainTimeoutMs } from './drain-time.ts';
 import { withdrawExports } from './exports.ts';
@@ -19,7 +19,7 @@ import { memberOf } from './member.ts';
 import { ownWorkIn } from './own-work.ts';
 import { madeFor } from './ownership.ts';
 import { placedOn } from './placed.ts';
-import { type MembershipReceipt, noting, placeOf, samePlace } from './receipt.ts';
+import { type MembershipReceipt, noteSteps, placeOfObject, samePlace } from './receipt.ts';
 import { readerOf, TwoSides } from './two-sides.ts';
 
 /** Facts about a leaving cluster. */
@@ -78,8 +78,8 @@ export async function leave(
   // A cluster that was never opened has no work.
   const wasOpen = receipt.opened === true;
   let seen = await type.observe(hub, inside, member, spec);
-  const write = async (wanted: readonly Wanted[], how: 'apply' | 'change') => {
-    const next = noting(receipt, wanted, []);
+  const write = async (wanted: readonly WantedObject[], how: 'apply' | 'change') => {
+    const next = noteSteps(receipt, wanted, []);
     if (next !== receipt) await deps.receipts.save(keyOf(membership), next, receipt, signal);
     receipt = next;
     let changed = false;
@@ -91,9 +91,9 @@ export async function leave(
     const known = type
       .identities(member, spec)
       .filter(({ name, on }) => sides.has(on) && member.credentials[name] !== undefined);
-    const ending = due(known, receipt.credentials, deps.now(), () => undefined);
+    const ending = dueIdentities(known, receipt.credentials, deps.now(), () => undefined);
     if (ending.length === 0) return;
-    const credentials = await renewed(sides, ending, receipt.credentials, deps.now(), signal);
+    const credentials = await renewCredentials(sides, ending, receipt.credentials, deps.now(), signal);
     const next = { ...receipt, credentials };
     await deps.receipts.save(keyOf(membership), next, receipt, signal);
     receipt = next;
@@ -172,7 +172,7 @@ async function empty(
 }
 
 /** A withdrawal from a hub. */
-export interface Leaving {
+export interface LeavingMember {
   readonly spec: HubSpec;
   readonly type: HubType;
   readonly receipt: MembershipReceipt;
@@ -189,7 +189,7 @@ export interface Leaving {
  */
 export async function withdraw(
   sides: TwoSides,
-  { spec, type, receipt, member, seen, goes }: Leaving,
+  { spec, type, receipt, member, seen, goes }: LeavingMember,
   force: boolean,
   signal: AbortSignal,
 ): Promise<string | undefined> {
@@ -199,7 +199,7 @@ export async function withdraw(
       return `the cluster does not answer, and ${place.resource.kind} ${place.name} is left in it`;
     return sides.remove(place, forced, signal);
   };
-  const kept = type.identities(member, spec).flatMap(identityObjects).map(placeOf);
+  const kept = type.identities(member, spec).flatMap(identityObjects).map(placeOfObject);
   const isIdentity = (place: MembershipReceipt['places'][number]) => kept.some((one) => samePlace(one, place));
   for (const { apply = [], sweep = [], places, waiting, force: forced = [] } of type.leave(member, spec, seen)) {
     if (waiting !== undefined && !force) return waiting;

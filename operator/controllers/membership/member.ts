@@ -6,18 +6,18 @@ import { formatBytes, formatCpu, readBytes, readCpu } from '../../api/quantity.t
 import { isAttached, profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import { clusterResource } from '../../clusters/capacity.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
-import type { Amounts, Endpoint, Member } from '../../hubs/contract.ts';
+import type { ApiServerEndpoint, HubAmounts, Member } from '../../hubs/contract.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
 import { labelsOf, zonesOf } from './member-labels.ts';
-import { planned, plannedSizes } from './planned-capacity.ts';
+import { plannedCapacity, plannedSizes } from './planned-capacity.ts';
 import type { KeptCredential, MembershipReceipt } from './receipt.ts';
 
 /** Endpoint of a cluster's API server for its hub. */
-export function endpointOf(
+export function memberEndpointOf(
   spec: HubSpec,
   { namespace = '', name }: { namespace?: string; name: string },
   open: OpenCluster,
-): Endpoint {
+): ApiServerEndpoint {
   const { endpoint, proxyURL } = spec.member ?? {};
   const server = endpoint?.replaceAll('{namespace}', namespace).replaceAll('{name}', name);
   return { server: server ?? open.server, ca: open.client.ca, ...(proxyURL && { proxyURL }) };
@@ -28,7 +28,7 @@ export function endpointOf(
  * ones: the hub must see it to request nodes. Pure.
  */
 export function whyNotUsable(cluster: WorkerCluster, open: OpenCluster | undefined): string | undefined {
-  if (!answers(cluster, open)) return 'the API server of the cluster does not answer yet';
+  if (!isAnswering(cluster, open)) return 'the API server of the cluster does not answer yet';
   if (isAsleep(cluster)) return 'the cluster sleeps';
   // Requests of a join would slow down a starting control plane.
   const lacking = cluster.status?.conditions?.find(
@@ -69,19 +69,23 @@ export function isSilent(cluster: WorkerCluster | undefined): boolean {
  * Whether the API server answers, as last noticed. A cluster being deleted lacks the condition, so only its connection
  * tells.
  */
-export const answers = (cluster: WorkerCluster | undefined, open: OpenCluster | undefined): boolean =>
+export const isAnswering = (cluster: WorkerCluster | undefined, open: OpenCluster | undefined): boolean =>
   open?.answers === true && !isSilent(cluster);
 
 const takesPods = (node: Node): boolean => !node.spec.unschedulable && conditionIsTrue(node, 'Ready');
 
 /** Rounded capacity: nodes change by a few Ki without meaning. */
-function capacityOf(cluster: WorkerCluster, open: OpenCluster | undefined, profile: CloudProfile | undefined): Amounts {
+function capacityOf(
+  cluster: WorkerCluster,
+  open: OpenCluster | undefined,
+  profile: CloudProfile | undefined,
+): HubAmounts {
   const { total } = clusterResource(open?.nodes.list() ?? [], []);
   if (total && readCpu(total.cpu ?? '0') > 0) return amounts(total);
-  return profile ? amounts(planned(cluster, profile)) : {};
+  return profile ? amounts(plannedCapacity(cluster, profile)) : {};
 }
 
-const amounts = ({ cpu, memory, gpu }: Amounts): Amounts => ({
+const amounts = ({ cpu, memory, gpu }: HubAmounts): HubAmounts => ({
   ...(cpu && readCpu(cpu) > 0 && { cpu }),
   ...(memory && readBytes(memory) > 0 && { memory }),
   ...(gpu && gpu !== '0' && { gpu }),
@@ -98,7 +102,7 @@ export function nodeSizesOf(
   cluster: WorkerCluster,
   open: OpenCluster | undefined,
   profile: CloudProfile | undefined,
-): Amounts[] {
+): HubAmounts[] {
   const nodes = (open?.nodes.list() ?? []).flatMap((node) => clusterResource([node], []).total ?? []);
   const sizes = nodes.length > 0 ? nodes : profile ? plannedSizes(cluster, profile) : [];
   const rounded = sizes
@@ -115,7 +119,7 @@ export function nodeSizesOf(
 /** The cluster for the hub's code. */
 export function memberOf(
   receipt: MembershipReceipt,
-  hub: Endpoint,
+  hub: ApiServerEndpoint,
   {
     cluster,
     open,
@@ -143,7 +147,7 @@ export function memberOf(
     version: cluster?.status?.kubernetesVersion,
     capacity: cluster ? capacityOf(cluster, open, profile) : {},
     nodeSizes: cluster ? nodeSizesOf(cluster, open, profile) : [],
-    answers: answers(cluster, open),
+    answers: isAnswering(cluster, open),
     ...(closed && { closed }),
     credentials: Object.fromEntries(receipt.credentials.map((one) => [one.identity, credentialOf(one)])),
   };

@@ -6,7 +6,7 @@ import type { KubeObject, Pod } from '../../kube/resources.ts';
 export type SystemNamespaces = Pick<HubSpec, 'systemNamespaces'>;
 
 /** Whether an object in a member belongs to the cluster's own operation, not to people's work. Pure. */
-export const isSystem = (
+export const isSystemObject = (
   hub: SystemNamespaces,
   { metadata: { namespace = '' } }: Pick<KubeObject, 'metadata'>,
 ): boolean => namespace === 'kube-system' || (hub.systemNamespaces ?? SYSTEM_NAMESPACES).includes(namespace);
@@ -15,4 +15,4 @@ export const isSystem = (
 export const isWork = (hub: SystemNamespaces, pod: Pod): boolean =>
   !hasEnded(pod) &&
   !pod.metadata.ownerReferences?.some(({ kind }) => kind === 'DaemonSet' || kind === 'Node') &&
-  !isSystem(hub, pod);
+  !isSystemObject(hub, pod);

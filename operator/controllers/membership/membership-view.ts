@@ -6,11 +6,11 @@ import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import { say } from '../conditions.ts';
 import type { MembershipDependencies } from './dependencies.ts';
 import { clusterOf } from './holds.ts';
-import { answers, isAsleep, isEmptied, isSilent, whyNotUsable } from './member.ts';
+import { isAnswering, isAsleep, isEmptied, isSilent, whyNotUsable } from './member.ts';
 import { labelsOf } from './member-labels.ts';
 import type { MembershipReceipt } from './receipt.ts';
 import { OBSERVED, type Told } from './status.ts';
-import { carried } from './tell.ts';
+import { carryConditions } from './tell.ts';
 
 /** Facts about a membership before hub or cluster is asked. */
 interface MembershipView {
@@ -31,7 +31,11 @@ interface MembershipView {
 }
 
 /** Reads caches only. */
-export function observe(deps: MembershipDependencies, membership: Membership, cluster: WorkerCluster): MembershipView {
+export function observeMembership(
+  deps: MembershipDependencies,
+  membership: Membership,
+  cluster: WorkerCluster,
+): MembershipView {
   const { spec, status } = membership;
   const hub = deps.hubs.get(spec.hub);
   const open = deps.openClusters.get(clusterOf(membership));
@@ -48,7 +52,7 @@ export function observe(deps: MembershipDependencies, membership: Membership, cl
     open,
     isIn: status?.state === 'Joined' || status?.state === 'Asleep',
     isObserved: findCondition(status?.conditions, OBSERVED) !== undefined,
-    answers: answers(cluster, open),
+    answers: isAnswering(cluster, open),
     notUsable: whyNotUsable(cluster, open),
     problem,
   };
@@ -76,7 +80,7 @@ export function toldOfWait({ membership, isIn, problem, notUsable }: MembershipV
   return {
     state: isIn ? membership.status!.state! : 'Pending',
     waiting: problem ?? notUsable!,
-    conditions: [...carried(membership), usable],
+    conditions: [...carryConditions(membership), usable],
   };
 }
 

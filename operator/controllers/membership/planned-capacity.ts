@@ -2,14 +2,14 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { formatBytes, formatCpu, readBytes, readCount, readCpu } from '../../api/quantity.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import { CONTROL_PLANE_POOL } from '../../cost/size.ts';
-import type { Amounts } from '../../hubs/contract.ts';
+import type { HubAmounts } from '../../hubs/contract.ts';
 
 /** Granted worker pools, without control plane machines. Pure. */
 export const poolsForWork = ({ status }: WorkerCluster) =>
   (status?.admitted?.pools ?? []).filter(({ name }) => name !== CONTROL_PLANE_POOL);
 
 /** Planned capacity of a cluster without nodes: its pools at their granted size, or one node each. Pure. */
-export function planned(cluster: WorkerCluster, profile: CloudProfile): Amounts {
+export function plannedCapacity(cluster: WorkerCluster, profile: CloudProfile): HubAmounts {
   const sum = { cpu: 0, memory: 0, gpu: 0 };
   for (const { name, machineType } of poolsForWork(cluster)) {
     const type = profile.spec.machineTypes.find((one) => one.name === machineType);
@@ -24,7 +24,7 @@ export function planned(cluster: WorkerCluster, profile: CloudProfile): Amounts 
 }
 
 /** Planned size of one node per pool. Pure. */
-export const plannedSizes = (cluster: WorkerCluster, profile: CloudProfile): Amounts[] =>
+export const plannedSizes = (cluster: WorkerCluster, profile: CloudProfile): HubAmounts[] =>
   poolsForWork(cluster).flatMap(({ machineType }) => {
     const type = profile.spec.machineTypes.find((one) => one.name === machineType);
     return type ? [{ cpu: String(type.cpu), memory: String(type.memory) }] : [];

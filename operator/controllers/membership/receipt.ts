@@ -2,7 +2,16 @@ import { z } from 'zod';
 import { LABELS, ROLES } from '../../api/group.ts';
 import type { HubSpec } from '../../api/hub.ts';
 import { membershipReceiptName } from '../../api/names.ts';
-import type { Credential, Endpoint, ForeignEntry, Identity, Place, Step, Trace, Wanted } from '../../hubs/contract.ts';
+import type {
+  ApiServerEndpoint,
+  Credential,
+  ForeignEntry,
+  HubStep,
+  Identity,
+  Place,
+  Trace,
+  WantedObject,
+} from '../../hubs/contract.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import {
   operatorReceiptPlace,
@@ -34,7 +43,7 @@ export interface MembershipReceipt {
   readonly cluster: string;
   readonly hub: { readonly name: string; readonly identity: string; readonly spec: HubSpec };
   /** Name in the hub, UID of its kube-system, and last endpoint. */
-  readonly member: { readonly name: string; readonly id: string; readonly endpoint: Endpoint };
+  readonly member: { readonly name: string; readonly id: string; readonly endpoint: ApiServerEndpoint };
   readonly places: readonly (Place & Partial<Pick<Trace, 'labels'>>)[];
   readonly credentials: readonly KeptCredential[];
   /** UIDs of a foreign entry's objects to adopt; absent: none. */
@@ -118,7 +127,7 @@ export const samePlace = (a: Place, b: Place): boolean =>
   a.resource.plural === b.resource.plural &&
   a.resource.group === b.resource.group;
 
-export const placeOf = ({ on, resource, object }: Wanted): Place => ({
+export const placeOfObject = ({ on, resource, object }: WantedObject): Place => ({
   on,
   resource,
   name: object.metadata.name,
@@ -126,12 +135,12 @@ export const placeOf = ({ on, resource, object }: Wanted): Place => ({
 });
 
 /** The receipt with everything that these steps will make; the same object without changes. Pure. */
-export function noting(
+export function noteSteps(
   receipt: MembershipReceipt,
-  wanted: readonly Wanted[],
-  steps: readonly Step[],
+  wanted: readonly WantedObject[],
+  steps: readonly HubStep[],
 ): MembershipReceipt {
-  const made = wanted.filter(({ shared, subresource }) => !shared && !subresource).map(placeOf);
+  const made = wanted.filter(({ shared, subresource }) => !shared && !subresource).map(placeOfObject);
   const fresh: MembershipReceipt['places'][number][] = [];
   for (const place of [...made, ...steps.flatMap(({ traces = [] }) => traces)])
     if (![...receipt.places, ...fresh].some((known) => samePlace(known, place))) fresh.push(place);

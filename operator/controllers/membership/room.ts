@@ -1,11 +1,11 @@
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { formatBytes, formatCpu, readBytes, readCount, readCpu } from '../../api/quantity.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import type { Amounts } from '../../hubs/contract.ts';
+import type { HubAmounts } from '../../hubs/contract.ts';
 import { podRequests } from '../../kube/pod-requests.ts';
 import type { Pod } from '../../kube/resources.ts';
 import { isWork, type SystemNamespaces } from './members-work.ts';
-import { planned } from './planned-capacity.ts';
+import { plannedCapacity } from './planned-capacity.ts';
 
 /** Another member of the hub that could take work. */
 interface OtherMember {
@@ -70,7 +70,7 @@ function growth({ cluster, profile }: OtherMember): { grown: Sizes; node: Sizes 
   const grown: Sizes = { cpu: 0, memory: 0, gpu: 0 };
   const node: Sizes = { cpu: 0, memory: 0, gpu: 0 };
   if (!profile) return { grown, node };
-  const [most, now] = [sizes(planned(cluster, profile)), sizes(cluster.status?.resource?.total)];
+  const [most, now] = [sizes(plannedCapacity(cluster, profile)), sizes(cluster.status?.resource?.total)];
   for (const key of KEYS) grown[key] = Math.max(0, most[key] - now[key]);
   if (grown.cpu === 0) return { grown, node };
   for (const { machineType } of cluster.status?.admitted?.pools ?? []) {
@@ -82,7 +82,7 @@ function growth({ cluster, profile }: OtherMember): { grown: Sizes; node: Sizes 
   return { grown, node };
 }
 
-const sizes = ({ cpu = '0', memory = '0', gpu = '0' }: Amounts = {}): Sizes => ({
+const sizes = ({ cpu = '0', memory = '0', gpu = '0' }: HubAmounts = {}): Sizes => ({
   cpu: readCpu(cpu),
   memory: readBytes(memory),
   gpu: readCount(gpu),

@@ -19,7 +19,7 @@ export interface Told {
 const LONGEST = 1024;
 
 /** The status for the object. Pure. */
-export function statusOf(
+export function membershipStatusOf(
   { metadata, status: before }: Membership,
   { state, waiting, conditions, codes = [], name }: Told,
   receipt: MembershipReceipt | undefined,

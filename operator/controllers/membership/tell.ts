@@ -3,14 +3,14 @@ import type { Membership } from '../../api/membership.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { conditionsBefore, type Said } from '../conditions.ts';
-import { explained } from '../problematic-webhook.ts';
+import { explainWebhook } from '../problematic-webhook.ts';
 import { writeStatus } from '../status-writer.ts';
 import type { MembershipDependencies } from './dependencies.ts';
 import type { MembershipReceipt } from './receipt.ts';
-import { statusOf, type Told } from './status.ts';
+import { membershipStatusOf, type Told } from './status.ts';
 
 /** Writes a membership's status if changed. @returns the updated membership */
-export async function tell(
+export async function tellMembership(
   deps: MembershipDependencies,
   membership: Membership,
   told: Told,
@@ -18,12 +18,18 @@ export async function tell(
   receipt?: MembershipReceipt,
 ): Promise<Membership> {
   const known = receipt ?? deps.receipts.get(keyOf(membership));
-  await writeStatus(deps.garden, deps.memberships, membership, statusOf(membership, told, known, deps.now()), signal);
+  await writeStatus(
+    deps.garden,
+    deps.memberships,
+    membership,
+    membershipStatusOf(membership, told, known, deps.now()),
+    signal,
+  );
   return deps.memberships.get(keyOf(membership)) ?? membership;
 }
 
 /** Reports an error with the affected end; the queue retries. */
-export async function tellFailure(
+export async function tellMembershipFailure(
   deps: MembershipDependencies,
   membership: Membership,
   state: Told['state'],
@@ -32,13 +38,13 @@ export async function tellFailure(
 ): Promise<void> {
   // The cache will bring a newer object.
   if (signal.aborted || (error instanceof KubeApiError && error.isConflict)) return;
-  const known = explained(error);
+  const known = explainWebhook(error);
   const codes = known instanceof CoppiceError ? [known.code] : ['ERR_RETRYABLE_INFRA_DEPENDENCIES'];
   const waiting = errorText(known);
-  await tell(deps, membership, { state, waiting, conditions: carried(membership), codes }, signal);
+  await tellMembership(deps, membership, { state, waiting, conditions: carryConditions(membership), codes }, signal);
 }
 /** Step conditions as before. */
-export const carried = ({ status }: Membership): Said<'Membership'>[] =>
+export const carryConditions = ({ status }: Membership): Said<'Membership'>[] =>
   conditionsBefore('Membership', status?.conditions).filter(
     ({ type }) => type !== 'Ready' && type !== 'HubUsable' && type !== 'LinePossible',
   );

@@ -3,8 +3,8 @@ import { setCondition } from '../../api/conditions.ts';
 import { notYetConfigured } from '../../api/errors.ts';
 import { FIELD_MANAGER } from '../../api/group.ts';
 import type { Condition } from '../../api/meta.ts';
-import type { Place, Reader, Side, Touch, Trace, Wanted } from '../../hubs/contract.ts';
-import { Applier, includes } from '../../kube/applier.ts';
+import type { Place, Reader, Side, Touch, Trace, WantedObject } from '../../hubs/contract.ts';
+import { Applier, includesFields } from '../../kube/applier.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isNotFound, KubeApiError } from '../../kube/errors.ts';
 import { type KubeObject, keyOf, type Resource } from '../../kube/resources.ts';
@@ -72,7 +72,7 @@ export class TwoSides {
   }
 
   /** Like apply for shared or existing own objects: a missing or terminating one is not recreated. */
-  async change(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
+  async change(wanted: WantedObject, signal: AbortSignal): Promise<boolean> {
     if (wanted.shared) return this.apply(wanted, signal);
     const { name, namespace } = wanted.object.metadata;
     const live = await this.client(wanted.on).getOrUndefined(wanted.resource, name, namespace, { signal });
@@ -83,13 +83,13 @@ export class TwoSides {
    * @returns whether something was written, or must be checked again. Throws when an object of that name belongs to
    * somebody else.
    */
-  async apply(wanted: Wanted, signal: AbortSignal): Promise<boolean> {
+  async apply(wanted: WantedObject, signal: AbortSignal): Promise<boolean> {
     const { on, resource, object, status, shared, subresource, basedOn } = wanted;
     const client = this.client(on);
     const { name, namespace } = object.metadata;
     const live = await client.getOrUndefined(resource, name, namespace, { signal });
     if (subresource) {
-      if (!live || includes(live, { ...object, metadata: {} })) return false;
+      if (!live || includesFields(live, { ...object, metadata: {} })) return false;
       await client.apply(object, { resource, subresource, fieldManager: FIELD_MANAGER, signal });
       return true;
     }
@@ -115,7 +115,7 @@ export class TwoSides {
 
   async #applyShared(
     client: KubeClient,
-    { object, resource }: Wanted,
+    { object, resource }: WantedObject,
     live: KubeObject | undefined,
     signal: AbortSignal,
   ) {
@@ -132,7 +132,7 @@ export class TwoSides {
 
   async #applyStatus(
     client: KubeClient,
-    { object, resource }: Wanted,
+    { object, resource }: WantedObject,
     status: Record<string, unknown>,
     signal: AbortSignal,
   ): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { isForProject, type Metric, type Quota, type QuotaStatus, unactedQuotaFields } from '../../api/quota.ts';
-import { type Claimant, limitsOf, usageTogether } from '../../cost/admission.ts';
+import { type Claimant, quotaLimitsOf, usageTogether } from '../../cost/admission.ts';
 import { formatAmount } from '../../cost/usage.ts';
 import { say, withConditions } from '../conditions.ts';
 
@@ -21,7 +21,7 @@ export function quotaStatus(quota: Quota, claimants: readonly Claimant[], now: D
     return { conditions: withConditions<'Quota'>(before, [ready, kept], now), ...observed };
   }
   const { amounts, unknown } = usageTogether(claimants, quota.spec.currency);
-  const limits = limitsOf(quota).map(({ metric, limit }) => ({ metric, limit, used: amounts[metric] }));
+  const limits = quotaLimitsOf(quota).map(({ metric, limit }) => ({ metric, limit, used: amounts[metric] }));
   const show = (metric: Metric, used: bigint, limit: bigint) =>
     `${metric} ${formatAmount(metric, used)}/${formatAmount(metric, limit)}${metric.startsWith('cost.') ? ` ${quota.spec.currency}` : ''}`;
   const above = limits.filter(({ used, limit }) => used > limit);

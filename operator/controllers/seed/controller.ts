@@ -1,6 +1,6 @@
 import type { Seed, SeedStatus } from '../../api/seed.ts';
 import type { Shoot } from '../../api/shoot.ts';
-import { identityOf, refuseOther, type SeedRegistry } from '../../clusters/seed-access.ts';
+import { refuseOther, type SeedRegistry, seedIdentityOf } from '../../clusters/seed-access.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { keyOf, SEEDS } from '../../kube/resources.ts';
@@ -79,7 +79,7 @@ async function look(deps: SeedDependencies, seed: Seed, signal: AbortSignal): Pr
   const found: SeedFound = {};
   try {
     const access = await deps.registry.open(seed, signal);
-    found.identity = await identityOf(access.client, signal);
+    found.identity = await seedIdentityOf(access.client, signal);
     // Another cluster may answer behind the same address.
     if (found.identity !== access.identity) await deps.registry.close(seed.metadata.name);
     refuseOther(seed, found.identity);

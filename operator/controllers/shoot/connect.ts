@@ -13,7 +13,7 @@ import { endpointURL } from '../../shoot/values.ts';
 import { closeConnection } from './close-connection.ts';
 import type { Operation } from './operation.ts';
 import { IMAGE_IS_MADE, podProblems, problemsText } from './pod-problems.ts';
-import { ELSEWHERE, IN_SEED, type Patience, untilServes } from './until-serves.ts';
+import { ELSEWHERE, IN_SEED, type ServeWait, untilServes } from './until-serves.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -37,7 +37,7 @@ export interface APIServerWait {
   /** Resolves when the state may have changed, or rejects; absent: no notifications. */
   news?(op: Operation, signal: AbortSignal): Promise<void>;
   /** Interval of the requests. */
-  readonly patience: Patience;
+  readonly patience: ServeWait;
   /** Time to serve after the start, ms. Absent: the time of the task. */
   readonly servesWithinMs?: number | undefined;
 }
@@ -89,7 +89,7 @@ export function clientOf(
 }
 
 /** Connects to the shoot's API server once it serves. */
-export async function connect(op: Operation, signal: AbortSignal, wait = IN_POD): Promise<void> {
+export async function connectToShoot(op: Operation, signal: AbortSignal, wait = IN_POD): Promise<void> {
   const { state, deps } = op;
   const server = endpointURL(op.values);
   if (state.connection && state.connection.server === server && deps.now() < state.connection.renewAt) {

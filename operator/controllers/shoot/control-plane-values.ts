@@ -51,7 +51,7 @@ const mostNodes = ({ spec }: Shoot): number =>
   (spec.provider.workers ?? []).reduce((sum, { maximum, minimum }) => sum + Math.max(minimum, maximum ?? 0), 0);
 
 /** Values of a hosted control plane, with the network path between API servers and machines. */
-export function reaching(
+export function reachValues(
   values: ControlPlane,
   { spec: { machineImage } }: Seed,
   provider: Pick<Provider, 'inCloud' | 'clusterNetwork'>,
@@ -72,7 +72,7 @@ export const imageMirrorCAOf = ({ spec }: Seed): string | undefined =>
   (spec.provider.providerConfig as { imageMirrorCA?: string } | undefined)?.imageMirrorCA;
 
 /** Settings of a control plane from its seed. Pure. */
-export function surroundings(
+export function seedSurroundings(
   seed: Seed,
   addresses: Pick<SeedAddresses, 'nodes' | 'apiServers'>,
   { privilegedInSeed }: Pick<Provider, 'privilegedInSeed'>,

@@ -4,7 +4,7 @@ import type { GateVerdict } from '../../clusters/deletion-gate.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { keyOf, SHOOTS } from '../../kube/resources.ts';
 import { hold, isHeld } from '../finalizer.ts';
-import { operation, writeStatus } from '../status-writer.ts';
+import { movedOperation, writeStatus } from '../status-writer.ts';
 import { bareStatus } from './bare-status.ts';
 import { gateOf, runDeletion } from './deletion/deletion-path.ts';
 import { closeLeftOver, tellLeftBehind } from './deletion/left-over.ts';
@@ -165,7 +165,7 @@ export class ShootController {
     const now = deps.now();
     state.errors.delete(PREPARE);
     const waits = { type: 'Create', state: 'Processing', progress: 0, description } as const;
-    state.operation = operation(state.operation, waits, now);
+    state.operation = movedOperation(state.operation, waits, now);
     const status = bareStatus(shoot, state.operation, [], now);
     await state.statusWrites.run(() => writeStatus(deps.garden, deps.shoots, shoot, status));
   }

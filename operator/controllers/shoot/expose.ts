@@ -3,7 +3,7 @@ import { type CoppiceError, configurationProblem, notYetConfigured } from '../..
 import type { Seed } from '../../api/seed.ts';
 import { waitFor } from '../../kube/informer.ts';
 import { NODES, type Node, type Service } from '../../kube/resources.ts';
-import { endpointOf } from '../../shoot/exposure.ts';
+import { exposedEndpointOf } from '../../shoot/exposure.ts';
 import type { Endpoint } from '../../shoot/values.ts';
 import type { Operation } from './operation.ts';
 
@@ -11,7 +11,7 @@ import type { Operation } from './operation.ts';
 const PATIENCE_MS = 10 * 60_000;
 
 /** Why machines in a cloud cannot reach API servers in this seed; undefined: they can. */
-export function unreachable({ metadata, spec }: Seed): CoppiceError | undefined {
+export function unreachableReason({ metadata, spec }: Seed): CoppiceError | undefined {
   const type = spec.exposure?.type ?? 'ClusterIP';
   if (type === 'LoadBalancer') return undefined;
   return configurationProblem(
@@ -29,7 +29,7 @@ export async function expose(op: Operation, made: Service, signal: AbortSignal):
   const nodes =
     values.exposure === 'NodePort' && !values.exposedAt ? (await seed.client.list<Node>(NODES, { signal })).items : [];
   const key = `${values.namespace}/${made.metadata.name}`;
-  const look = () => endpointOf(seed.services.get(key) ?? made, nodes, values.exposedAt);
+  const look = () => exposedEndpointOf(seed.services.get(key) ?? made, nodes, values.exposedAt);
   if (values.exposure === 'NodePort' && !look())
     throw notYetConfigured(`seed ${seed.name} has no Ready node with an address to expose on`);
   await waitFor([seed.services], () => look() !== undefined, {

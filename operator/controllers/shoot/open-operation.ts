@@ -5,16 +5,16 @@ import { CONTROL_PLANE_PRIORITY, technicalID } from '../../api/names.ts';
 import type { Seed } from '../../api/seed.ts';
 import { isToSleep, type Shoot, shootProfileName } from '../../api/shoot.ts';
 import { isNotFound } from '../../kube/errors.ts';
-import { decoded } from '../../kube/resources.ts';
+import { decodeSecret } from '../../kube/resources.ts';
 import { networkPolicies } from '../../shoot/network-policies.ts';
 import { PKI_SECRET } from '../../shoot/pki.ts';
 import { keptFor, usedByShoot } from '../kept-profile.ts';
 import { resolveVersion, upgradeProblem } from '../kubernetes-version.ts';
-import { controlPlaneValues, surroundings } from './control-plane-values.ts';
+import { controlPlaneValues, seedSurroundings } from './control-plane-values.ts';
 import { isBeingDeleted } from './deletion/deletion-path.ts';
 import type { ShootDependencies } from './dependencies.ts';
 import { wantsMending } from './drift/drift.ts';
-import { unreachable } from './expose.ts';
+import { unreachableReason } from './expose.ts';
 import { repairMachines } from './machines/repair.ts';
 import type { Operation } from './operation.ts';
 import { controlPlanePoolOf, poolsOfShoot } from './pools.ts';
@@ -59,7 +59,7 @@ export async function openOperation(
     shoot,
     values: { namespace: id },
   });
-  const barred = provider.inCloud && !deleting && strategy.servesInSeed ? unreachable(placed) : undefined;
+  const barred = provider.inCloud && !deleting && strategy.servesInSeed ? unreachableReason(placed) : undefined;
   if (barred) throw barred;
   const sleeps = !deleting && strategy.maySleep && isToSleep(shoot);
   // No upgrade while nothing runs.
@@ -93,12 +93,12 @@ export async function openOperation(
       ? []
       : networkPolicies(
           values,
-          surroundings(placed, seed.addresses, provider, { vni, operatorNamespace: deps.state.namespace }),
+          seedSurroundings(placed, seed.addresses, provider, { vni, operatorNamespace: deps.state.namespace }),
         ),
     names: strategy.names(shoot, placed, provider.name),
     signal,
     values,
-    pki: decoded(seed.secrets.get(`${id}/${PKI_SECRET}`)?.data),
+    pki: decodeSecret(seed.secrets.get(`${id}/${PKI_SECRET}`)?.data),
     context: () => providerContext(op, profile, placed),
     tell: (until) => {
       state.told?.();

@@ -3,7 +3,7 @@ import type { Operation } from './operation.ts';
 export type OperationType = 'Create' | 'Reconcile' | 'Hibernate' | 'Wake';
 
 /** Type of an operation; an interrupted one continues under its type. */
-export function typeOf({ shoot, sleeps }: Pick<Operation, 'shoot' | 'sleeps'>): OperationType {
+export function operationTypeOf({ shoot, sleeps }: Pick<Operation, 'shoot' | 'sleeps'>): OperationType {
   const last = shoot.status?.lastOperation;
   if (!last || (last.type === 'Create' && last.state !== 'Succeeded')) return 'Create';
   if (sleeps) return 'Hibernate';

@@ -3,7 +3,14 @@ import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { LABELS } from '../../api/group.ts';
 import type { Seed } from '../../api/seed.ts';
 import { conditionIsTrue } from '../../kube/resources.ts';
-import { type CertificateRequest, issue, issuedBy, LEAF_DAYS, matches, needsRenewal } from '../../pki/certificates.ts';
+import {
+  type CertificateRequest,
+  certificateMatches,
+  issue,
+  issuedBy,
+  LEAF_DAYS,
+  needsRenewal,
+} from '../../pki/certificates.ts';
 import { bootstrapTokenSecret, newBootstrapToken, tokenText } from '../../shoot/bootstrap-token.ts';
 import { KUBEADM_JOINERS } from '../../shoot/kubeadm-certs.ts';
 import { bootstrapKubeconfig, clientKubeconfig, kubeProxyKubeconfig } from '../../shoot/kubeconfigs.ts';
@@ -90,7 +97,7 @@ async function componentKubeconfig(op: Operation, user: string): Promise<string>
   const known = op.pki[`${id}.crt`];
   const ca = keyPair(op.pki, 'ca');
   const request: CertificateRequest = { commonName: user, organizations: [ADMIN_GROUP], usages: ['client'] };
-  const sound = known && issuedBy(known, ca.cert) && matches(known, request) && !needsRenewal(known, now);
+  const sound = known && issuedBy(known, ca.cert) && certificateMatches(known, request) && !needsRenewal(known, now);
   if (!sound) {
     const pair = await issue(ca, { ...request, days: LEAF_DAYS, now });
     await storeKeys(op, { ...op.pki, [`${id}.crt`]: pair.cert, [`${id}.key`]: pair.key });

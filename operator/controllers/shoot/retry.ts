@@ -1,5 +1,5 @@
 import { CoppiceError, isRetryable } from '../../api/errors.ts';
-import { backoff } from '../backoff.ts';
+import { retryDelayMs } from '../backoff.ts';
 
 /** A task that failed in the last run. */
 interface FailedTask {
@@ -21,7 +21,7 @@ export function retryOf(failed: readonly FailedTask[], deleting: boolean, random
   for (const { error, count } of failed) {
     const code = error instanceof CoppiceError ? error.code : undefined;
     if (code === undefined || isRetryable([code])) continue;
-    const wait = backoff(code, count, random, deleting);
+    const wait = retryDelayMs(code, count, random, deleting);
     if (wait === undefined) return 'never';
     longest = Math.max(longest, wait);
   }

@@ -2,7 +2,7 @@ import type { LastOperation } from '../../api/meta.ts';
 import { Flow, type FlowResult, type Progress, type Task } from '../../flow/graph.ts';
 import { type Clock, systemClock } from '../../kube/clock.ts';
 import { Pacer, progressInterval } from '../pacer.ts';
-import { operation } from '../status-writer.ts';
+import { movedOperation } from '../status-writer.ts';
 import type { Operation } from './operation.ts';
 
 /** Shortest interval of status updates: each is two writes (Shoot and WorkerCluster). */
@@ -31,7 +31,7 @@ export async function runFlow(
     const before = seen.running.length > 0 ? state.operation?.description : undefined;
     const description = seen.description || before || 'finishing';
     state.timeLeft = seen.description ? { ms: seen.remainingMs, at: deps.now() } : undefined;
-    state.operation = operation(
+    state.operation = movedOperation(
       state.operation,
       { type, state: 'Processing', progress: Math.min(99, seen.percent), description },
       deps.now(),

@@ -1,10 +1,10 @@
 import { findCondition } from '../../api/conditions.ts';
 import type { ShootStatus } from '../../api/shoot.ts';
-import { operation } from '../status-writer.ts';
+import { movedOperation } from '../status-writer.ts';
 import { endDriftLook, lookForDrift, noteMended } from './drift/drift.ts';
 import { MACHINE_KNOWN_MS } from './machines/serving-certificates.ts';
 import type { Operation } from './operation.ts';
-import { type OperationType, typeOf } from './operation-type.ts';
+import { type OperationType, operationTypeOf } from './operation-type.ts';
 import { runFlow } from './run-flow.ts';
 import { refusedOf, type ShootState } from './state.ts';
 import { NODES_LEAVING } from './status/node-conditions.ts';
@@ -30,7 +30,7 @@ export async function runReconcile(
   const last = shoot.status?.lastOperation;
   // A drift check would delay the change, and report the change as drift.
   if (op.mend || state.settledGeneration !== shoot.metadata.generation) endDriftLook(state);
-  const type = typeOf(op);
+  const type = operationTypeOf(op);
   const upToDate =
     shoot.status?.observedGeneration === shoot.metadata.generation &&
     last?.state === 'Succeeded' &&
@@ -39,14 +39,18 @@ export async function runReconcile(
   // A check without findings is no operation: an idle fleet must not write.
   state.operation = upToDate
     ? last
-    : operation(last, { type, state: 'Processing', progress: 0, description: 'starting' }, deps.now());
+    : movedOperation(last, { type, state: 'Processing', progress: 0, description: 'starting' }, deps.now());
   const tasks = whileAnswered(op, op.strategy.reconcileTasks(op));
   const result = await runFlow(op, { tasks, type, visible: !upToDate }, signal);
   if (signal.aborted) throw signal.reason;
   if (result.failures.length > 0) return tellFailures(op, result.failures, op);
   if (!upToDate) {
     const description = DONE[type].text;
-    state.operation = operation(state.operation, { type, state: 'Succeeded', progress: 100, description }, deps.now());
+    state.operation = movedOperation(
+      state.operation,
+      { type, state: 'Succeeded', progress: 100, description },
+      deps.now(),
+    );
   }
   state.errors.clear();
   state.failures.clear();

@@ -1,7 +1,7 @@
 import { notYetConfigured } from '../../api/errors.ts';
 import { COMPONENTS } from '../../api/names.ts';
 import { hasServed } from '../../api/shoot.ts';
-import { decoded, type KubeObject, PVCS, SECRETS, type Secret } from '../../kube/resources.ts';
+import { decodeSecret, type KubeObject, PVCS, SECRETS, type Secret } from '../../kube/resources.ts';
 import { etcdClaimName } from '../../shoot/etcd.ts';
 import { lostKeys, PKI_SECRET, type PKIData, replacedKeys, withKept } from '../../shoot/pki.ts';
 import { pkiSecret } from '../../shoot/pki-secret.ts';
@@ -37,7 +37,7 @@ export async function readKeys(op: Operation, signal: AbortSignal, fresh = false
   const { seed, state, shoot, values, deps } = op;
   const cached = fresh ? undefined : seed.secrets.get(`${values.namespace}/${PKI_SECRET}`);
   const stored = cached ?? (await unlabelledKeys(op, signal));
-  const data = decoded(stored?.data);
+  const data = decodeSecret(stored?.data);
   const kept = state.keys?.uid === shoot.metadata.uid ? state.keys?.data : undefined;
   const isKept = kept !== undefined && lostOf(op, kept).length === 0;
   const lost = [...new Set([...lostOf(op, data), ...(isKept ? replacedKeys(data, kept) : [])])];
@@ -138,7 +138,7 @@ async function unlabelledKeys(
     seed.secrets.absorb(live);
     return live;
   }
-  const secret = pkiSecret(values, decoded(live.data));
+  const secret = pkiSecret(values, decodeSecret(live.data));
   const { object } = await seed.applier.apply(secret, signal, undefined, resourceVersion);
   seed.secrets.absorb(object);
   return object;

@@ -2,7 +2,7 @@ import type { ControlPlaneMachines, Pool, Provider } from '../../../providers/co
 import { COMPONENTS } from '../../api/names.ts';
 import { keyOf } from '../../kube/resources.ts';
 import type { ControlPlane } from '../../shoot/values.ts';
-import { reaching } from './control-plane-values.ts';
+import { reachValues } from './control-plane-values.ts';
 import { deletionTasks } from './deletion/deletion-tasks.ts';
 import { wantedNames } from './dns/dns-names.ts';
 import { hibernationStatus } from './hosted/hibernation-status.ts';
@@ -30,7 +30,7 @@ const hosted: ShootStrategy = {
   keepsVersion: false,
   longestSleepMs: LONGEST_SLEEP_MS,
   names: wantedNames,
-  reaching,
+  reaching: reachValues,
   problem: () => undefined,
   rotationProblem: () => undefined,
   reconcileTasks: (op) => (op.sleeps ? hibernationTasks(op) : reconcileTasks(op)),

@@ -2,13 +2,13 @@ import { rfc3339 } from '../../api/conditions.ts';
 import { CoppiceError, errorText } from '../../api/errors.ts';
 import { isToSleep, type Shoot } from '../../api/shoot.ts';
 import { keyOf } from '../../kube/resources.ts';
-import { explained } from '../problematic-webhook.ts';
-import { operation, writeStatus } from '../status-writer.ts';
+import { explainWebhook } from '../problematic-webhook.ts';
+import { movedOperation, writeStatus } from '../status-writer.ts';
 import { bareStatus } from './bare-status.ts';
 import { isBeingDeleted } from './deletion/deletion-path.ts';
 import type { ShootDependencies } from './dependencies.ts';
 import type { Operation } from './operation.ts';
-import { typeOf } from './operation-type.ts';
+import { operationTypeOf } from './operation-type.ts';
 import { retryOf } from './retry.ts';
 import type { ShootState } from './state.ts';
 import { tellStatus } from './tell-status.ts';
@@ -30,7 +30,7 @@ export async function tellFailures(
 ): Promise<{ requeueAfterMs: number } | undefined> {
   const now = deps.now();
   const deleting = isBeingDeleted(shoot, state);
-  const known = failures.map(({ taskID, error }) => ({ taskID, error: explained(error) }));
+  const known = failures.map(({ taskID, error }) => ({ taskID, error: explainWebhook(error) }));
   for (const { taskID, error } of known) {
     state.failures.set(taskID, (state.failures.get(taskID) ?? 0) + 1);
     if (error instanceof CoppiceError && error.code === 'ERR_INFRA_RESOURCES_DEPLETED') deps.depleted(shoot, error);
@@ -46,9 +46,9 @@ export async function tellFailures(
   const failed = known.map(({ taskID, error }) => ({ error, count: state.failures.get(taskID) ?? 1 }));
   const retry = retryOf(failed, deleting, Math.random());
   // A check of a finished cluster keeps the type of the last operation, which would say that it is made again.
-  const type = deleting ? 'Delete' : typeOf({ shoot, sleeps: op?.sleeps ?? isToSleep(shoot) });
+  const type = deleting ? 'Delete' : operationTypeOf({ shoot, sleeps: op?.sleeps ?? isToSleep(shoot) });
   const description = errors.map((error) => error.description).join('; ');
-  state.operation = operation(
+  state.operation = movedOperation(
     state.operation,
     { type, state: retry === 'never' ? 'Failed' : 'Error', progress: state.operation?.progress ?? 0, description },
     now,

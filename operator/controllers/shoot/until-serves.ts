@@ -1,12 +1,12 @@
 import { type Clock, sleep, systemClock } from '../../kube/clock.ts';
-import { type Waits, waitOf } from '../backoff.ts';
+import { type BackoffWaits, waitOf } from '../backoff.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
 /** How to poll an API server. */
-export interface Patience {
-  readonly waits: Waits;
+export interface ServeWait {
+  readonly waits: BackoffWaits;
   /** Usual time to serve, ms; until then the interval does not grow. */
   readonly usualMs: number;
   /** Timeout of one connection attempt, ms. Absent: the default. */
@@ -17,13 +17,13 @@ export interface Patience {
  * Short connection attempts: one that began before the seed knew the Service never succeeds, however often TCP resends,
  * which delayed clusters by four to ten seconds. A merely lost packet is resent after one second.
  */
-export const IN_SEED: Patience = {
+export const IN_SEED: ServeWait = {
   waits: { first: 100, longest: 5 * SECOND },
   usualMs: 15 * SECOND,
   reachMs: 1.5 * SECOND,
 };
 /** For API servers on machines that a cloud has yet to make. */
-export const ELSEWHERE: Patience = { waits: { first: SECOND, longest: 10 * SECOND }, usualMs: 5 * MINUTE };
+export const ELSEWHERE: ServeWait = { waits: { first: SECOND, longest: 10 * SECOND }, usualMs: 5 * MINUTE };
 
 /** What to poll, and the clock. */
 interface Asked {
@@ -40,7 +40,7 @@ interface Asked {
  */
 export async function untilServes(
   { serves, news, clock = systemClock, random = Math.random }: Asked,
-  { waits, usualMs }: Patience,
+  { waits, usualMs }: ServeWait,
   signal: AbortSignal,
 ): Promise<void> {
   const began = clock.now();

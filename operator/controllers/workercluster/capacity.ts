@@ -3,7 +3,7 @@ import { findCondition } from '../../api/conditions.ts';
 import { LABELS } from '../../api/group.ts';
 import type { DesiredPool } from '../../api/pools.ts';
 import { profileNameOf } from '../../api/workercluster.ts';
-import { allocate, type HeldPart, type OfferAvailability, type PoolPart } from '../../capacity/allocation.ts';
+import { allocatePool, type HeldPart, type OfferAvailability, type PoolPart } from '../../capacity/allocation.ts';
 import { capacityCondition, type DividedPool } from '../../capacity/condition.ts';
 import { type KnownCapacity, machineTypesOf, marketFor, NOTHING_DEPLETED, type Try } from '../../capacity/offers.ts';
 import type { Node } from '../../kube/resources.ts';
@@ -14,7 +14,7 @@ import type { Resolved, SizedView, WorkerClusterView } from './view.ts';
 const ZONE = 'topology.kubernetes.io/zone';
 
 /** Divides the pools among available offers; see allocate. Pure. */
-export function divided(
+export function dividePools(
   view: SizedView,
   region: string | undefined,
   now: Date,
@@ -27,7 +27,7 @@ export function divided(
     // Without a machine type the spec is refused.
     if (machineType === undefined) return { pools: [pool], divided: [] };
     const wish = { name: pool.name, machineTypes, zones: pool.zones, count: pool.count };
-    const { parts, lacking } = allocate(wish, held, marketOf(view, capacity, pool, region ?? '', now));
+    const { parts, lacking } = allocatePool(wish, held, marketOf(view, capacity, pool, region ?? '', now));
     return {
       pools: parts.map((part, index) => asPool(pool, part, parts, index)),
       divided: [{ pool: pool.name, machineType, parts, lacking }],
@@ -117,7 +117,7 @@ function runningIn(pool: CloudPool, managed: WorkerClusterView['managed'], tries
 }
 
 /** Other consequences of sold-out offers. Pure. */
-export function capacityOf(
+export function capacityConditionOf(
   view: WorkerClusterView,
   { divided: pools, mode, region = '' }: Pick<Resolved, 'divided' | 'mode' | 'region'>,
   now: Date,

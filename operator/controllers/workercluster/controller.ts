@@ -14,8 +14,8 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { RecordEvent } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { keyOf, SHOOTS, WORKERCLUSTERS } from '../../kube/resources.ts';
-import { ownerOf, tenantSteps } from '../../kube/tenant-steps.ts';
-import type { Refusal } from '../../mesh/allocate.ts';
+import { stepOwnerOf, tenantSteps } from '../../kube/tenant-steps.ts';
+import type { MeshRefusal } from '../../mesh/allocate.ts';
 import type { Meshes } from '../../mesh/meshes.ts';
 import type { AttachedController } from '../attached/controller.ts';
 import type { Autoscaler } from '../autoscaling/controller.ts';
@@ -30,7 +30,7 @@ import { writeStatus } from '../status-writer.ts';
 import { type AttachedPlan, planAttached } from './attached.ts';
 import { EXPIRING } from './lifetime.ts';
 import { knownByShoot, ownRanges } from './networking.ts';
-import { placed } from './places.ts';
+import { placeCluster } from './places.ts';
 import { planWorkerCluster, type WorkerClusterView } from './plan.ts';
 import { fillIn } from './scale-default.ts';
 import type { ProjectShare } from './view.ts';
@@ -60,7 +60,7 @@ async function reconcileAttached(
   const { name, namespace = '', uid = '', deletionTimestamp } = cluster.metadata;
   const holds = deletionTimestamp ? deps.holds(namespace, name) : [];
   const view = { cluster, facts: deps.attached?.facts(key, uid), holds };
-  const plan = tenantSteps.measure(ownerOf(cluster, 'status'), () => planAttached(view, deps.now()));
+  const plan = tenantSteps.measure(stepOwnerOf(cluster, 'status'), () => planAttached(view, deps.now()));
   if (plan.finalizer === 'add') await hold(deps, WORKERCLUSTERS, deps.clusters, cluster, true, { signal });
   if (plan.release) {
     await deps.attached?.release(key, uid, signal);
@@ -119,7 +119,7 @@ export async function reconcileWorkerCluster(
   let { view } = seen;
   const { cluster, profile, provider, shoot } = view;
   const planned = () => planWorkerCluster(view, deps.now());
-  let plan = tenantSteps.measure(ownerOf(view.cluster, 'status'), planned);
+  let plan = tenantSteps.measure(stepOwnerOf(view.cluster, 'status'), planned);
   if (plan.allocate) {
     const { refused } = await deps.meshes!.allocate(plan.allocate);
     view = { ...view, ...meshView(deps, cluster, shoot, refused) };
@@ -202,7 +202,7 @@ function observe(
   const shoot = ownShoot(deps, written);
   const managed = deps.managed?.facts(key, uid);
   const profileOf = (one: WorkerCluster) => deps.profiles.get(profileNameOf(one));
-  const { place, cluster, ...places } = placed(written, managed, deps.capacity, profileOf);
+  const { place, cluster, ...places } = placeCluster(written, managed, deps.capacity, profileOf);
   const { namespace = '', name, deletionTimestamp } = cluster.metadata;
   const offered = profileOf(cluster);
   const inUse = usedByCluster(cluster, shoot, managed);
@@ -259,7 +259,7 @@ function meshView(
   { meshes }: WorkerClusterDependencies,
   cluster: WorkerCluster,
   shoot: Shoot | undefined,
-  refused?: Refusal,
+  refused?: MeshRefusal,
 ): Pick<WorkerClusterView, 'mesh'> {
   if (!meshes) return {};
   const { uid = '' } = cluster.metadata;

@@ -99,7 +99,7 @@ function withoutOrder(known: WorkerClusterStatus['hibernation']): typeof known {
 }
 
 /** Who else decided about its sleep, as the end of a sentence. */
-export const toldBy = (order: SleepOrder | undefined): string =>
+export const sleepToldBy = (order: SleepOrder | undefined): string =>
   order ? `; ${order.by} ${order.asleep ? 'put it to sleep' : 'keeps it awake'}: ${order.why}` : '';
 
 function timesOf({ location = 'UTC' }: Schedule, text: string | undefined, asleep: boolean, now: Date) {

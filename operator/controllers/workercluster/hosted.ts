@@ -19,9 +19,9 @@ import { conditionBefore, type Said, say } from '../conditions.ts';
 import { DRIFTED } from '../drifted.ts';
 import { RESOURCES_COUNTED } from '../resources-condition.ts';
 import { problem } from '../spec-problems.ts';
-import { keepsEnabled, toldBy } from './hibernation.ts';
+import { keepsEnabled, sleepToldBy } from './hibernation.ts';
 import { meshLabels } from './networking.ts';
-import type { Asked, ModeStrategy, Settled, SizedView, WorkerClusterView } from './view.ts';
+import type { ModeRequest, ModeStrategy, Settled, SizedView, WorkerClusterView } from './view.ts';
 
 /** Conditions of a Shoot that the WorkerCluster copies. */
 const MIRRORED = [
@@ -115,7 +115,7 @@ function hibernated({
   const known = conditionBefore('Shoot', shoot?.status?.conditions, HIBERNATED);
   const { type, state } = shoot?.status?.lastOperation ?? {};
   const wakes = known !== undefined || (type === 'Wake' && state !== 'Succeeded');
-  const byOrder = toldBy(ordered);
+  const byOrder = sleepToldBy(ordered);
   if (!cluster.spec.hibernation && !ordered && !wakes) return undefined;
   if (keptAwake) return say(HIBERNATED, false, 'FallingAsleep', `${keptAwake.message}${byOrder}`);
   if (asleep) {
@@ -143,7 +143,7 @@ interface ShootMode {
 }
 
 /** The Shoot of a cluster. */
-export function askForShoot(cluster: WorkerCluster, settled: Settled, mode: ShootMode): Asked {
+export function askForShoot(cluster: WorkerCluster, settled: Settled, mode: ShootMode): ModeRequest {
   const { controlPlane } = mode;
   const { profile, provider, region, version, ranges } = settled;
   const { pods, services, nodes } = ranges;

@@ -1,4 +1,4 @@
-import type { CloudPool, ManagedCluster } from '../../../providers/cloud.ts';
+import type { CloudPool, WantedCluster } from '../../../providers/cloud.ts';
 import type { Problem } from '../../../providers/contract.ts';
 import { gpusOf } from '../../api/gpu.ts';
 import { LABELS } from '../../api/group.ts';
@@ -9,19 +9,19 @@ import { presentSize } from '../../capacity/desired-sizes.ts';
 import { type CountedResources, countResources } from '../../clusters/capacity.ts';
 import { conditionIsTrue, type Node } from '../../kube/resources.ts';
 import { allNodesReady, conditionBefore, type Said, say } from '../conditions.ts';
-import { DRIFTED, drifted } from '../drifted.ts';
+import { DRIFTED, driftedCondition } from '../drifted.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
 import { adoptionOf } from '../managed/wish.ts';
 import { resourcesCondition } from '../resources-condition.ts';
 import { problem } from '../spec-problems.ts';
-import { toldBy } from './hibernation.ts';
+import { sleepToldBy } from './hibernation.ts';
 import type { ModeStrategy, Observed, Settled, SizedView } from './view.ts';
 
 /** The pool without nodes, in which an autoscaler adds none either. */
 const atZero = (pool: CloudPool): CloudPool => ({ ...pool, minimum: 0, desired: 0 });
 
 /** A cluster for the clouds' programs. Pure. */
-function managedCluster(spec: WorkerClusterSpec, settled: Settled, asleep = false): ManagedCluster {
+function managedCluster(spec: WorkerClusterSpec, settled: Settled, asleep = false): WantedCluster {
   const { region, zones, version, ranges, profile } = settled;
   const adopt = adoptionOf(spec);
   // An adopted cluster without stated nodes gets no pool of ours.
@@ -115,7 +115,7 @@ export const managed: ModeStrategy = {
       conditions: [
         ...essential,
         facts.credentials,
-        facts.drift && drifted(facts.drift, TO_MEND),
+        facts.drift && driftedCondition(facts.drift, TO_MEND),
         adoptedNote(view.cluster.spec, facts),
         hibernated(view),
         resourcesCondition(counted?.uncounted ?? []),
@@ -246,7 +246,7 @@ const foreignNodes = ({ cluster, managed: facts }: SizedView): number =>
 function hibernated(view: SizedView): Said<'WorkerCluster'> | undefined {
   const { cluster, profile, managed: facts, asleep, ordered } = view;
   if (!cluster.spec.hibernation && !ordered) return undefined;
-  const byOrder = toldBy(ordered);
+  const byOrder = sleepToldBy(ordered);
   if (view.keptAwake) return say('Hibernated', false, 'FallingAsleep', `${view.keptAwake.message}${byOrder}`);
   if (!asleep) return say('Hibernated', false, 'Awake', `the nodes match the spec${byOrder}`);
   const fee = profile?.spec.controlPlaneFee;

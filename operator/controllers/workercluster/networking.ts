@@ -3,7 +3,7 @@ import { NETWORK_POLICIES_ENFORCED } from '../../api/conditions.ts';
 import { LABELS } from '../../api/group.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster, WorkerClusterStatus } from '../../api/workercluster.ts';
-import { KINDS, type MeshRequest } from '../../mesh/allocate.ts';
+import { type MeshRequest, RANGE_KINDS } from '../../mesh/allocate.ts';
 import type { KnownEntry } from '../../mesh/meshes.ts';
 import { meshRequest } from '../../mesh/request.ts';
 import { type Said, say } from '../conditions.ts';
@@ -39,7 +39,7 @@ export const meshLabels = (known: KnownEntry | undefined): Record<string, string
 export function knownByShoot({ metadata, spec }: Shoot): KnownEntry | undefined {
   const { [LABELS.mesh]: mesh, [LABELS.clusterID]: id, [LABELS.meshClusterName]: name } = metadata.labels ?? {};
   if (!mesh || !name || !Number.isSafeInteger(Number(id))) return undefined;
-  const given = KINDS.filter((kind) => spec.networking?.[kind] !== undefined);
+  const given = RANGE_KINDS.filter((kind) => spec.networking?.[kind] !== undefined);
   const ranges = Object.fromEntries(given.map((kind) => [kind, spec.networking?.[kind]]));
   return { mesh, entry: { uid: metadata.ownerReferences?.[0]?.uid ?? '', id: Number(id), name, ...ranges, given } };
 }
@@ -65,9 +65,9 @@ export function networkingStatus(
 
 /** Ranges of a cluster that are not allocated exclusively; empty: none. */
 export function ownRanges({ spec }: WorkerCluster, known: KnownEntry | undefined): string[] {
-  const of = (kind: (typeof KINDS)[number]) =>
+  const of = (kind: (typeof RANGE_KINDS)[number]) =>
     known?.entry.given.includes(kind) ? undefined : (known?.entry[kind] ?? spec.networking?.[kind]);
-  return KINDS.flatMap((kind) => of(kind) ?? []);
+  return RANGE_KINDS.flatMap((kind) => of(kind) ?? []);
 }
 
 /** Whether the cluster can be connected with clusters of meshes; undefined: not requested. */

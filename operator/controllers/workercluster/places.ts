@@ -14,7 +14,7 @@ interface Placed extends Required<Pick<WorkerClusterView, 'fallbacks'>>, Pick<Wo
 }
 
 /** Finds the place of a cluster among its allowed ones. */
-export function placed(
+export function placeCluster(
   written: WorkerCluster,
   facts: ManagedFacts | undefined,
   memory: Pick<DepletedOffers, 'leftPlaces'>,

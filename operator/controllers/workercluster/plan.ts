@@ -1,4 +1,4 @@
-import type { ManagedCluster } from '../../../providers/cloud.ts';
+import type { WantedCluster } from '../../../providers/cloud.ts';
 import type { Provider } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import { findCondition, HIBERNATED } from '../../api/conditions.ts';
@@ -18,18 +18,18 @@ import { isHeld } from '../finalizer.ts';
 import { lacksControlPlane } from '../lacks-control-plane.ts';
 import { sum } from '../spec-problems.ts';
 import { accountStatus, quotaProblems } from './account.ts';
-import { capacityOf } from './capacity.ts';
+import { capacityConditionOf } from './capacity.ts';
 import { hibernationProblems, keepsEnabled, sleepOf } from './hibernation.ts';
 import { hosted } from './hosted.ts';
 import { type Lifetime, lifetimeOf, warnedAt } from './lifetime.ts';
 import { managed } from './managed.ts';
 import { meshProblems, meshWanted, networkingStatus, policiesCondition, rangesCondition } from './networking.ts';
-import { refusalOf, specAccepted } from './refusal.ts';
-import { resolve, runningMode, sized } from './resolve.ts';
+import { clusterRefusalOf, specAccepted } from './refusal.ts';
+import { resolve, resolveSizes, runningMode } from './resolve.ts';
 import { nodesToTell } from './scale-default.ts';
 import { selfManaged } from './self-managed.ts';
-import { autoscaledCondition, mayTakeBack, sizeCondition } from './size-condition.ts';
-import type { Asked, Mode, ModeStrategy, Observed, Resolved, SizedView, WorkerClusterView } from './view.ts';
+import { keptAutoscaledCondition, mayTakeBack, sizeCondition } from './size-condition.ts';
+import type { Mode, ModeRequest, ModeStrategy, Observed, Resolved, SizedView, WorkerClusterView } from './view.ts';
 
 export type { WorkerClusterView } from './view.ts';
 
@@ -44,7 +44,7 @@ export interface WorkerClusterPlan {
   readonly allocate?: MeshRequest;
   /** Wish for the managed service; `desired` absent: leave it unchanged, or delete it. */
   readonly managed?: {
-    readonly desired: ManagedCluster | undefined;
+    readonly desired: WantedCluster | undefined;
     /** Delete the half-made cluster: it moves to another place. */
     readonly moves?: boolean;
     /** A hold delays the deletion. */
@@ -67,7 +67,7 @@ const REFUSED_MS = 60_000;
 /** Pure: no clock but `now`, no network. */
 export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClusterPlan {
   const { cluster } = seen;
-  const view = sized(seen, now);
+  const view = resolveSizes(seen, now);
   if (cluster.metadata.deletionTimestamp) return planDeletion(view, now);
   const resolved = resolve(view, now);
   const life = lifetimeOf(cluster, now);
@@ -78,14 +78,14 @@ export function planWorkerCluster(seen: WorkerClusterView, now: Date): WorkerClu
   const held = isHeld(cluster);
   const accepted = asked.problems.length === 0;
   const allocate = accepted ? meshWanted(view, resolved) : undefined;
-  const { moves, lookAgainAt, filled, condition } = capacityOf(view, resolved, now);
+  const { moves, lookAgainAt, filled, condition } = capacityConditionOf(view, resolved, now);
   const withCapacity = {
     ...observed,
     conditions: [
       ...observed.conditions,
       condition,
       sizeCondition(view, resolved, asked),
-      autoscaledCondition(view),
+      keptAutoscaledCondition(view),
       rangesCondition(view),
       shootDeletedCondition(view),
     ],
@@ -144,12 +144,12 @@ const withWarning = (
 });
 
 /** Quotas are checked last: an impossible cluster takes nobody's share. */
-function withinQuotas(view: SizedView, asked: Asked, { pools }: Resolved): Asked {
+function withinQuotas(view: SizedView, asked: ModeRequest, { pools }: Resolved): ModeRequest {
   const problems = asked.problems.length === 0 ? quotaProblems(view, pools) : [];
   return problems.length > 0 ? { problems, overQuota: true } : asked;
 }
 
-function ask(view: SizedView, resolved: Resolved, strategy: ModeStrategy): Asked {
+function ask(view: SizedView, resolved: Resolved, strategy: ModeStrategy): ModeRequest {
   const { profile, provider, cluster } = view;
   const { region, zones, version, ranges } = resolved;
   const problems = profile
@@ -164,7 +164,7 @@ function ask(view: SizedView, resolved: Resolved, strategy: ModeStrategy): Asked
 function statusOf(
   view: SizedView,
   resolved: Resolved,
-  asked: Asked,
+  asked: ModeRequest,
   observed: Observed,
   now: Date,
 ): WorkerClusterStatus {
@@ -180,7 +180,7 @@ function statusOf(
   // Kept in the message, so that the next reconcile knows it.
   const isKept = view.maySleep && keepsEnabled(cluster);
   const unacted = [...fields, ...(isKept ? ['hibernation.enabled'] : [])];
-  const refusal = refusalOf(asked);
+  const refusal = clusterRefusalOf(asked);
   const { exists } = observed;
   // The finalizer precedes everything, and backups keep it, unlike status.
   const nothingMade = refusal !== undefined && !exists && !isHeld(cluster) && !before?.admitted;

@@ -2,7 +2,7 @@ import type { ErrorCode } from '../../api/errors.ts';
 import type { Reason } from '../../api/reasons.ts';
 import { type Said, say } from '../conditions.ts';
 import { OVER_QUOTA } from '../quota/claimants.ts';
-import type { Asked } from './view.ts';
+import type { ModeRequest } from './view.ts';
 
 /** Why a spec is not acted on. */
 interface Refusal {
@@ -12,7 +12,7 @@ interface Refusal {
 }
 
 /** undefined: no problem. */
-export function refusalOf({ problems, overQuota }: Asked): Refusal | undefined {
+export function clusterRefusalOf({ problems, overQuota }: ModeRequest): Refusal | undefined {
   if (problems.length === 0) return undefined;
   const said = problems.map(
     ({ field, message }) => `${field.startsWith('metadata.') ? '' : 'spec.'}${field}: ${message}`,

@@ -9,15 +9,15 @@ import { resolveVersion, upgradeProblem } from '../kubernetes-version.ts';
 import { lacksControlPlane } from '../lacks-control-plane.ts';
 import { wasBegun } from '../managed/wish.ts';
 import {
-  among,
   kubernetesProblems,
   limitProblems,
   poolProblems,
   problem,
   resolvePlace,
+  shortList,
   sum,
 } from '../spec-problems.ts';
-import { divided, lastAsked } from './capacity.ts';
+import { dividePools, lastAsked } from './capacity.ts';
 import { sleepOf } from './hibernation.ts';
 import type { Mode, Resolved, SizedView, WorkerClusterView } from './view.ts';
 
@@ -58,7 +58,7 @@ const budgetProblems = ({ pools = [] }: WorkerCluster['spec']): Problem[] =>
   );
 
 /** Resolves each pool's size, and whether the cluster must sleep now. Pure. */
-export function sized(view: WorkerClusterView, now: Date): SizedView {
+export function resolveSizes(view: WorkerClusterView, now: Date): SizedView {
   const { cluster, profile, decided, managed, shoot, provider } = view;
   const { asleep, status, order } = sleepOf(cluster, now, view.sleepOrder);
   const mode = modeOf(view);
@@ -92,7 +92,7 @@ export function resolve(view: SizedView, now: Date): Resolved {
   const ranges = { ...usual, ...givenRanges(view), ...defined(spec.networking) };
   if (!profile) {
     const field = spec.cloudProfile ? 'cloudProfile' : 'cloudProvider';
-    const message = `there is no CloudProfile "${profileNameOf(cluster)}" (there are: ${among(view.profileNames)}); use one of these, or make the profile`;
+    const message = `there is no CloudProfile "${profileNameOf(cluster)}" (there are: ${shortList(view.profileNames)}); use one of these, or make the profile`;
     const problems = [problem(field, message)];
     return {
       mode: modeOf(view),
@@ -107,7 +107,7 @@ export function resolve(view: SizedView, now: Date): Resolved {
   }
   const place = resolvePlace(view, profile);
   const kubernetes = resolveKubernetes(view, profile, now);
-  const { pools, divided: division } = divided(view, place.region, now);
+  const { pools, divided: division } = dividePools(view, place.region, now);
   const problems = [
     ...identityProblems(view, profile),
     ...place.problems,
@@ -223,7 +223,7 @@ function fallbackProblems({ cluster, fallbacks = [], profileNames, decided }: Wo
     const at = `fallback[${index}]`;
     if (!profile) {
       const field = cluster.spec.fallback?.[index]?.cloudProfile ? 'cloudProfile' : 'cloudProvider';
-      const message = `there is no CloudProfile "${profileNameOf(there)}" (there are: ${among(profileNames)})`;
+      const message = `there is no CloudProfile "${profileNameOf(there)}" (there are: ${shortList(profileNames)})`;
       return [problem(`${at}.${field}`, message)];
     }
     const pools = desiredSizes({ cluster: there, profile, ...(decided && { decided }) });

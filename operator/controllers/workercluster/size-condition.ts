@@ -5,7 +5,7 @@ import { type DecidedSize, type Holds, isCoppices, presentSize } from '../../cap
 import { AUTOSCALED } from '../autoscaling/condition.ts';
 import { conditionBefore, type Said, say } from '../conditions.ts';
 import { lastAsked } from './capacity.ts';
-import type { Asked, Resolved, SizedView } from './view.ts';
+import type { ModeRequest, Resolved, SizedView } from './view.ts';
 
 const TYPE = 'SizeDecided';
 
@@ -18,7 +18,11 @@ export const mayTakeBack = (view: SizedView): boolean =>
   view.decided === 'unknown' && decidablePools(view.sizes).length > 0 && lastAsked(view) === undefined;
 
 /** Condition about sizes: who decides, and what limits them; undefined: people and clouds only. Pure. */
-export function sizeCondition(view: SizedView, resolved: Resolved, asked: Asked): Said<'WorkerCluster'> | undefined {
+export function sizeCondition(
+  view: SizedView,
+  resolved: Resolved,
+  asked: ModeRequest,
+): Said<'WorkerCluster'> | undefined {
   const { decided = 'none', sizes, cluster } = view;
   const isFloor = cluster.spec.dataPlaneNodes !== undefined;
   const pools = sizes.filter((pool) => isCoppices(pool) && (isFloor || pool.sizedBy !== 'minimum'));
@@ -45,12 +49,16 @@ export function sizeCondition(view: SizedView, resolved: Resolved, asked: Asked)
 }
 
 /** The autoscaler's condition; after a restart the last one until it has run. Pure. */
-export const autoscaledCondition = ({ sizes, autoscaled, cluster }: SizedView): Said<'WorkerCluster'> | undefined =>
+export const keptAutoscaledCondition = ({
+  sizes,
+  autoscaled,
+  cluster,
+}: SizedView): Said<'WorkerCluster'> | undefined =>
   sizes.some(isCoppices)
     ? (autoscaled ?? conditionBefore('WorkerCluster', cluster.status?.conditions, AUTOSCALED))
     : undefined;
 
-function holdsOf(view: SizedView, { divided }: Resolved, { overQuota }: Asked): Holds {
+function holdsOf(view: SizedView, { divided }: Resolved, { overQuota }: ModeRequest): Holds {
   const last = overQuota ? lastAsked(view) : undefined;
   return {
     asleep: view.asleep,

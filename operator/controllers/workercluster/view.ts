@@ -1,4 +1,4 @@
-import type { ManagedCluster } from '../../../providers/cloud.ts';
+import type { WantedCluster } from '../../../providers/cloud.ts';
 import type { Problem, Provider } from '../../../providers/contract.ts';
 import type { CloudProfile } from '../../api/cloudprofile.ts';
 import type { ClusterSize } from '../../api/cost.ts';
@@ -13,7 +13,7 @@ import type { KnownCapacity } from '../../capacity/offers.ts';
 import type { KnownSleepOrder, SleepOrder } from '../../capacity/sleep-order.ts';
 import type { GateVerdict, Hold } from '../../clusters/deletion-gate.ts';
 import type { Claimant } from '../../cost/admission.ts';
-import type { Refusal } from '../../mesh/allocate.ts';
+import type { MeshRefusal } from '../../mesh/allocate.ts';
 import type { KnownEntry } from '../../mesh/meshes.ts';
 import type { Said, SaidAs } from '../conditions.ts';
 import type { ManagedFacts } from '../managed/facts.ts';
@@ -78,7 +78,7 @@ export interface MeshView {
   /** Its allocation; absent: not in a mesh. */
   readonly known?: KnownEntry | undefined;
   /** Why it got no allocation. */
-  readonly refused?: Refusal | undefined;
+  readonly refused?: MeshRefusal | undefined;
   /** Clusters of meshes with overlapping addresses. */
   readonly overlapping: readonly string[];
 }
@@ -126,12 +126,12 @@ export interface Settled {
 }
 
 /** A mode's result for a cluster. With problems nothing is made. */
-export interface Asked {
+export interface ModeRequest {
   readonly problems: readonly Problem[];
   /** Only quotas refuse it: retried when they allow it. */
   readonly overQuota?: boolean;
   readonly shoot?: Shoot;
-  readonly managed?: ManagedCluster;
+  readonly managed?: WantedCluster;
 }
 
 /** A mode's observation of a cluster. */
@@ -164,7 +164,7 @@ interface Deletion {
 export interface ModeStrategy {
   /** Problems specific to this mode. */
   limits(view: SizedView): Problem[];
-  ask(view: SizedView, settled: Settled): Asked;
+  ask(view: SizedView, settled: Settled): ModeRequest;
   observe(view: SizedView): Observed;
   deletion(view: SizedView): Deletion;
 }

@@ -1,11 +1,11 @@
 import type { KubeObject } from '../../kube/resources.ts';
 import { issue, type KeyPair } from '../../pki/certificates.ts';
 import type { StateDirectory } from '../state/state.ts';
-import { ADMINISTRATORS, KUBELET_CLIENT, readPair, USERS } from './certificates.ts';
+import { GARDEN_ADMINISTRATORS, KUBELET_CLIENT, readPair, USERS } from './certificates.ts';
 
 /** What makes the group administrators of the garden, and what lets its API server call its kubelet, for logs and exec. */
 export const gardenBindings = (): KubeObject[] => [
-  binding(ADMINISTRATORS, 'cluster-admin', 'Group'),
+  binding(GARDEN_ADMINISTRATORS, 'cluster-admin', 'Group'),
   binding(KUBELET_CLIENT, 'system:kubelet-api-admin', 'User'),
 ];
 

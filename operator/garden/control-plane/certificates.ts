@@ -1,18 +1,18 @@
 import { OPERATOR_USER } from '../../api/roles.ts';
 import {
   type CertificateRequest,
+  certificateMatches,
   createCA,
   isPair,
   issue,
   issuedBy,
   type KeyPair,
   LEAF_DAYS,
-  matches,
   needsRenewal,
   newServiceAccountKey,
   renewCA,
 } from '../../pki/certificates.ts';
-import { kubeconfig } from '../../pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../pki/kubeconfig.ts';
 import { readText, writeAtomic, writeIfChanged } from '../host/files.ts';
 import type { Ranges } from '../host/ranges.ts';
 import type { StateDirectory } from '../state/state.ts';
@@ -26,7 +26,7 @@ export const NODE_NAME = 'seed';
  * Members of this group administer an embedded garden, because it is bound to `cluster-admin` there: who deletes the binding takes it from all of
  * them at once, as nobody can from `system:masters`.
  */
-export const ADMINISTRATORS = 'coppice:garden-admins';
+export const GARDEN_ADMINISTRATORS = 'coppice:garden-admins';
 /** Who the API server is to the seed's kubelet. */
 export const KUBELET_CLIENT = 'coppice:apiserver-kubelet-client';
 
@@ -35,7 +35,7 @@ export const IMAGE_MIRROR_CERTIFICATE = 'image-mirror';
 
 /** Users of the garden that have a kubeconfig. */
 export const USERS = {
-  admin: { commonName: 'coppice:admin', organizations: [ADMINISTRATORS] },
+  admin: { commonName: 'coppice:admin', organizations: [GARDEN_ADMINISTRATORS] },
   operator: { commonName: OPERATOR_USER, organizations: [] },
   'kube-controller-manager': { commonName: 'system:kube-controller-manager', organizations: [] },
   'kube-scheduler': { commonName: 'system:kube-scheduler', organizations: [] },
@@ -135,7 +135,12 @@ export async function ensureCertificates(
     Object.entries(requests(ranges)).map(async ([name, request]) => {
       const issuer = name.includes('etcd') ? etcdCA : ca;
       let pair = await readPair(directory, name);
-      if (!pair || needsRenewal(pair.cert, now) || !issuedBy(pair.cert, issuer.cert) || !matches(pair.cert, request)) {
+      if (
+        !pair ||
+        needsRenewal(pair.cert, now) ||
+        !issuedBy(pair.cert, issuer.cert) ||
+        !certificateMatches(pair.cert, request)
+      ) {
         pair = await issue(issuer, { ...request, days: LEAF_DAYS, now });
         await writePair(directory, name, pair);
         changed.add(name);
@@ -151,7 +156,7 @@ export async function ensureCertificates(
   }
   const server = `https://127.0.0.1:${apiserverPort}`;
   for (const user of Object.keys(USERS)) {
-    const text = kubeconfig({ server, ca: ca.cert, ...pairs.get(user)!, name: 'coppice', user });
+    const text = writeKubeconfigText({ server, ca: ca.cert, ...pairs.get(user)!, name: 'coppice', user });
     if (await writeIfChanged(directory.kubeconfigFile(user), text)) changed.add(user);
   }
   return changed;

@@ -52,7 +52,7 @@ export const isApiserverReady = (port: number, ca: string): Promise<boolean> =>
   });
 
 /** etcd, durable: it answers only when the disk has what was written. */
-export function etcd(directory: StateDirectory, state: GardenState, file: string): ProcessSpec {
+export function etcdProcess(directory: StateDirectory, state: GardenState, file: string): ProcessSpec {
   const client = `https://127.0.0.1:${state.ports.etcd}`;
   const peer = `https://127.0.0.1:${state.ports.etcdPeer}`;
   const pki = (name: string) => directory.pki(name);
@@ -87,7 +87,11 @@ export function etcd(directory: StateDirectory, state: GardenState, file: string
 }
 
 /** The garden's API server, on the loopback only. */
-export async function apiserver(directory: StateDirectory, state: GardenState, file: string): Promise<ProcessSpec> {
+export async function apiServerProcess(
+  directory: StateDirectory,
+  state: GardenState,
+  file: string,
+): Promise<ProcessSpec> {
   const { ports, ranges } = state;
   const pki = (name: string) => directory.pki(name);
   const authentication = directory.config('authentication.json');
@@ -167,7 +171,7 @@ export function controllerManager(directory: StateDirectory, state: GardenState,
   };
 }
 
-export function scheduler(directory: StateDirectory, file: string): ProcessSpec {
+export function schedulerProcess(directory: StateDirectory, file: string): ProcessSpec {
   return {
     name: 'kube-scheduler',
     command: [

@@ -1,5 +1,5 @@
 import { GROUP } from '../../api/group.ts';
-import { warning } from '../../api/refusing-policy.ts';
+import { warningPolicy } from '../../api/refusing-policy.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 
 /** Controllers of which a garden has no use: nothing here is scaled by metrics, expanded or routed by a cloud. */
@@ -30,7 +30,7 @@ const rule = (apiGroup: string, resource: string) => ({
 
 /** A warning for who makes what no controller here acts on: the API server takes it, and nothing ever happens. */
 export const idleWarnings = (): KubeObject[] =>
-  warning(`without-controller.${GROUP}`, {
+  warningPolicy(`without-controller.${GROUP}`, {
     matchConstraints: {
       resourceRules: [rule('autoscaling', 'horizontalpodautoscalers'), rule('batch', 'cronjobs'), rule('', 'services')],
     },

@@ -6,7 +6,7 @@ import { KubeClient } from '../../kube/client.ts';
 import { unlessAborted } from '../../kube/clock.ts';
 import { steadyOutput } from '../../kube/log-output.ts';
 import { ensureCertificates } from '../control-plane/certificates.ts';
-import { apiserver, controllerManager, etcd, scheduler } from '../control-plane/control-plane.ts';
+import { apiServerProcess, controllerManager, etcdProcess, schedulerProcess } from '../control-plane/control-plane.ts';
 import { encryptEarlierSecrets, ensureSecretsEncryption } from '../control-plane/secrets-encryption.ts';
 import { noNodesMessage, type SeedPossible, seedPossible, simulatedOnly } from '../host/capabilities.ts';
 import { endCommands } from '../host/command.ts';
@@ -168,7 +168,7 @@ class Daemon {
     // Nobody compiles for minutes what will then have nothing to run on.
     const files = await (installed ? Promise.race([first, installed.then(() => first)]) : first);
     this.#say('control plane', 'starting etcd and the API server');
-    await this.#supervisor.start(etcd(this.#directory, this.#state, files.etcd));
+    await this.#supervisor.start(etcdProcess(this.#directory, this.#state, files.etcd));
     const served = this.#serve(files['kube-apiserver']);
     const seed = this.#seed && early(this.#seed.start(served));
     await served;
@@ -181,7 +181,7 @@ class Daemon {
       controllers.then((got) =>
         this.#supervisor.start(controllerManager(this.#directory, this.#state, got['kube-controller-manager'])),
       ),
-      placing?.then((got) => this.#supervisor.start(scheduler(this.#directory, got['kube-scheduler']))),
+      placing?.then((got) => this.#supervisor.start(schedulerProcess(this.#directory, got['kube-scheduler']))),
     ];
     await Promise.all([manifests, ...started, seed]);
     void (this.#seed?.fillImages() ?? this.#getKubectl());
@@ -206,7 +206,7 @@ class Daemon {
 
   /** @returns a client of the API server, once that serves */
   async #serve(program: string): Promise<KubeClient> {
-    await this.#supervisor.start(await apiserver(this.#directory, this.#state, program));
+    await this.#supervisor.start(await apiServerProcess(this.#directory, this.#state, program));
     this.#client = await daemonClient(this.#directory);
     return this.#client;
   }

@@ -1,7 +1,7 @@
 import { writeIfChanged } from '../host/files.ts';
 import { networkNames, occupiedRanges } from '../host/network.ts';
 import { choosePorts, isPortFree, type Ports } from '../host/ports.ts';
-import { chooseRanges, conflicts } from '../host/ranges.ts';
+import { chooseRanges, rangeConflicts } from '../host/ranges.ts';
 import { runsStill } from '../processes/processes.ts';
 import { knownFields } from '../state/fields-of-garden.ts';
 import type { GardenState, StateDirectory } from '../state/state.ts';
@@ -40,7 +40,7 @@ async function chosenBefore(
   occupied: readonly string[],
   say: Say,
 ): Promise<Chosen> {
-  const clash = conflicts(before.ranges, occupied);
+  const clash = rangeConflicts(before.ranges, occupied);
   if (clash.length > 0)
     say('seed', `the seed's address ranges overlap with ${clash.join(', ')}, which this machine now uses`);
   const ports = await keptPorts(directory, before);

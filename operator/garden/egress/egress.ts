@@ -14,7 +14,7 @@ import type { Toolchain } from '../toolchain/toolchain.ts';
 import { DNSRelay } from './dns-relay.ts';
 import { type EgressPolicy, type EgressStatus, readPolicy } from './policy.ts';
 import { resolversOf } from './resolvers.ts';
-import { exceptions, hostAddresses, routeCommands } from './routes.ts';
+import { hostAddresses, routeCommands, routeExceptions } from './routes.ts';
 
 const TOOL = 'slirp4netns';
 const PROCESS = 'egress';
@@ -122,7 +122,7 @@ export class Egress {
     const { names, state, iptables } = this.#garden;
     const ip = ['ip', '-n', names.namespace];
     const shown = JSON.parse((await run([...ip, '-j', '-4', 'route', 'show'])) || '[]');
-    const commands = routeCommands(shown, exceptions(policy, state.ranges, hosts), state.ranges);
+    const commands = routeCommands(shown, routeExceptions(policy, state.ranges, hosts), state.ranges);
     if (commands.length > 0) await run([...ip, '-batch', '-'], { input: commands.join('\n') });
     const rule = async (isWanted: boolean, table: string, ...[chain, ...words]: string[]) => {
       const change = (action: string) => run([...iptables, '-w', '-t', table, action, chain!, ...words]);

@@ -29,7 +29,7 @@ export const reachableAddresses = (local: readonly string[]): string[] =>
   local.filter((range) => !notThisMachine.has(addressOf(range))).sort();
 
 /** What is excepted from the way out, by destination. The kernel takes the longest that fits, so pods and nodes have theirs. Pure. */
-export function exceptions(policy: EgressPolicy, ranges: Ranges, hosts: readonly string[]): Map<string, Way> {
+export function routeExceptions(policy: EgressPolicy, ranges: Ranges, hosts: readonly string[]): Map<string, Way> {
   const refused = [...NEVER, egressRange(ranges).resolver, ...(policy === 'all' ? [] : PRIVATE)];
   return new Map<string, Way>([
     ...refused.map((range): [string, Way] => [range, 'unreachable']),

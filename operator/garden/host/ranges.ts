@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { addressRange, nthAddress, overlap, rangeOrAddress } from '../../api/address-range.ts';
+import { addressRange, addressRangesOverlap, nthAddress, rangeOrAddress } from '../../api/address-range.ts';
 
 /** The address ranges of a garden's local seed, and the two ends of the link between host and seed. */
 export interface Ranges {
@@ -48,11 +48,11 @@ const block = (index: number): Ranges => {
 };
 
 /** Those of `occupied` (addresses or ranges of the host) that a garden's ranges overlap. */
-export function conflicts({ pods, nodes, services }: Ranges, occupied: readonly string[]): string[] {
+export function rangeConflicts({ pods, nodes, services }: Ranges, occupied: readonly string[]): string[] {
   const own = [pods, nodes, services].map(addressRange);
   return occupied.filter((text) => {
     const range = rangeOrAddress(text);
-    return range !== undefined && own.some((one) => overlap(one, range));
+    return range !== undefined && own.some((one) => addressRangesOverlap(one, range));
   });
 }
 
@@ -64,7 +64,7 @@ export function chooseRanges(id: string, occupied: readonly string[]): Ranges | 
   const start = createHash('sha256').update(id).digest()[0]! % BLOCKS;
   for (let i = 0; i < BLOCKS; i++) {
     const ranges = block((start + i) % BLOCKS);
-    if (conflicts(ranges, occupied).length === 0) return ranges;
+    if (rangeConflicts(ranges, occupied).length === 0) return ranges;
   }
   return undefined;
 }

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AddressList } from '../../api/address-range.ts';
 import { type Log, silent } from '../../kube/log.ts';
 import type { Content, Upstream, UpstreamRequest } from './content.ts';
-import { type Blob, ImageStore, type Manifest } from './store.ts';
+import { type Blob, type ImageManifest, ImageStore } from './store.ts';
 
 export interface Mirror {
   /** e.g. `https://10.0.0.1:5000`. */
@@ -196,7 +196,7 @@ async function awaited<T>(
   }
 }
 
-const isManifest = (blob: Blob): blob is Manifest => 'mediaType' in blob;
+const isManifest = (blob: Blob): blob is ImageManifest => 'mediaType' in blob;
 
 const contentOf = ({ file, offset, size }: Blob, digest: string, type: string): Content => ({
   digest,

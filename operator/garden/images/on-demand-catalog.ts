@@ -8,7 +8,7 @@ import {
 } from '../toolchain/tools.ts';
 import { IMAGES, type ImageName, kubernetesImageName, toolImage } from './catalog.ts';
 import { buildControlPlaneMachineImage, buildMachineImage } from './machine-images.ts';
-import { COMPONENTS, type GardenOfImages } from './seed-images.ts';
+import { type GardenOfImages, KUBERNETES_COMPONENTS } from './seed-images.ts';
 import { makeEach } from './wanted-files.ts';
 
 /** Kubernetes' own programs of machines, those that run a control plane among them. */
@@ -30,14 +30,16 @@ export interface OnDemand {
 const versionOnDemand = (version: KubernetesVersion): OnDemand => ({
   what: `Kubernetes ${version}`,
   names: [
-    ...COMPONENTS.map((component) => IMAGES[kubernetesImageName(component, version)].ref),
+    ...KUBERNETES_COMPONENTS.map((component) => IMAGES[kubernetesImageName(component, version)].ref),
     machineImage(version),
     controlPlaneMachineImage(version),
   ],
   tools: ({ state }) =>
-    [...COMPONENTS, ...(state?.rootless ? [] : MACHINE_PROGRAMS)].map((program) => kubernetesTool(program, version)),
+    [...KUBERNETES_COMPONENTS, ...(state?.rootless ? [] : MACHINE_PROGRAMS)].map((program) =>
+      kubernetesTool(program, version),
+    ),
   make: ({ toolchain, state }) => [
-    ...COMPONENTS.map((component) => () => toolImage(kubernetesImageName(component, version), toolchain)),
+    ...KUBERNETES_COMPONENTS.map((component) => () => toolImage(kubernetesImageName(component, version), toolchain)),
     ...(state?.rootless
       ? []
       : [() => buildMachineImage(toolchain, version), () => buildControlPlaneMachineImage(toolchain, version)]),

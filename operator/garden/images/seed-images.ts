@@ -10,9 +10,9 @@ import { againAfterMs, type Making, makeEach, type WantedFile } from './wanted-f
 
 const [OWN_VERSION] = KUBERNETES_VERSIONS;
 /** Components of every control plane that are Kubernetes' own, in the order in which a first cluster needs them. */
-export const COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
+export const KUBERNETES_COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
 /** Images of what every control plane in the seed runs, in that order. */
-export const SEED_IMAGES: ImageName[] = ['etcd', ...COMPONENTS];
+export const SEED_IMAGES: ImageName[] = ['etcd', ...KUBERNETES_COMPONENTS];
 
 /** Made after the garden is up, so that pods may ask for them before they are there. */
 export const EXPECTED_IMAGES: string[] = [

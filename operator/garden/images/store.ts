@@ -10,7 +10,7 @@ export interface Blob {
   size: number;
 }
 
-export interface Manifest extends Blob {
+export interface ImageManifest extends Blob {
   digest: string;
   mediaType: string;
 }
@@ -20,7 +20,7 @@ interface Layout {
   size: number;
   blobs: Map<string, Blob>;
   /** By the image's full name. */
-  manifests: Map<string, Manifest>;
+  manifests: Map<string, ImageManifest>;
 }
 
 /** Images in a folder of layout tars, read where they lie. Files that come or go are noticed at the next look. */
@@ -34,7 +34,7 @@ export class ImageStore {
   }
 
   /** A blob by digest (`sha256:...`); manifests are blobs too, and then carry their media type. */
-  async blob(digest: string): Promise<Blob | Manifest | undefined> {
+  async blob(digest: string): Promise<Blob | ImageManifest | undefined> {
     return this.#lookup((layout) => {
       for (const manifest of layout.manifests.values()) if (manifest.digest === digest) return manifest;
       return layout.blobs.get(digest);
@@ -42,7 +42,7 @@ export class ImageStore {
   }
 
   /** A manifest by tag. Without a registry any will do. */
-  async manifest(registry: string | undefined, repository: string, tag: string): Promise<Manifest | undefined> {
+  async manifest(registry: string | undefined, repository: string, tag: string): Promise<ImageManifest | undefined> {
     const rest = `/${repository}:${tag}`;
     return this.#lookup((layout) => {
       if (registry !== undefined) return layout.manifests.get(registry + rest);
@@ -101,7 +101,7 @@ async function readLayout(file: string, info: { mtimeMs: number; size: number })
         index = JSON.parse(String(await readAt(handle, offset, header.size))) as IndexFile;
       position = offset + header.size + padding(header.size);
     }
-    const manifests = new Map<string, Manifest>();
+    const manifests = new Map<string, ImageManifest>();
     for (const { digest, mediaType, annotations } of index?.manifests ?? []) {
       const ref = annotations?.['io.containerd.image.name'];
       const blob = blobs.get(digest);

@@ -20,7 +20,7 @@ export interface Command {
 }
 
 /** Equal for two commands that make no difference. */
-export async function digestOf(what: Command): Promise<string> {
+export async function digestOfCommand(what: Command): Promise<string> {
   const inputs = await Promise.all((what.inputs ?? []).map((file) => readText(file)));
   const all = JSON.stringify([what.command, what.env ?? {}, inputs]);
   return createHash('sha256').update(all).digest('hex').slice(0, 16);

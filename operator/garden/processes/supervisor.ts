@@ -8,7 +8,7 @@ import type { StateDirectory } from '../state/state.ts';
 import { lastError } from './logs.ts';
 import {
   type Command,
-  digestOf,
+  digestOfCommand,
   endGroup,
   NO_PID_FILE,
   type PidFileContent,
@@ -175,7 +175,9 @@ class Supervised {
   /** Whether it runs on files that say something else by now. */
   async isStale(): Promise<boolean> {
     return (
-      this.#state === 'running' && this.#running !== undefined && this.#running.digest !== (await digestOf(this.spec))
+      this.#state === 'running' &&
+      this.#running !== undefined &&
+      this.#running.digest !== (await digestOfCommand(this.spec))
     );
   }
 
@@ -192,7 +194,7 @@ class Supervised {
   async #leftOver(): Promise<PidFileContent | undefined> {
     const content = await readJson<PidFileContent>(this.#pidFile);
     if (!content || !(await isAlive(content))) return undefined;
-    if (content.digest === (await digestOf(this.spec))) {
+    if (content.digest === (await digestOfCommand(this.spec))) {
       this.#options.log.info({ process: this.spec.name, pid: content.pid }, 'already running: taken over');
       return content;
     }
@@ -250,7 +252,7 @@ class Supervised {
       );
     const logFile = directory.logFile(name);
     await mkdir(dirname(logFile), { recursive: true, mode: 0o700 });
-    const pidFile = { file: this.#pidFile, digest: await digestOf(this.spec) };
+    const pidFile = { file: this.#pidFile, digest: await digestOfCommand(this.spec) };
     const child = startDetached(this.spec, { logFile, procsFile, pidFile });
     let hasPidFile = true;
     const ended = new Promise<string>((resolve) => {

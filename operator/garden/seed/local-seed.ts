@@ -19,7 +19,7 @@ import { Toolchain } from '../toolchain/toolchain.ts';
 import { type Relay, relayIntoNamespace } from './apiserver-relay.ts';
 import type { GardenOfSeed } from './garden-of-seed.ts';
 import { IMAGE_MIRROR, imageMirror, mirrorOf } from './image-mirror.ts';
-import { containerd, kubelet, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
+import { containerdProcess, kubeletProcess, kubeProxy, NODE_TOOLS, type NodeContext, writeNodeConfig } from './node.ts';
 import { NodePorts } from './node-ports.ts';
 import { rootlessNamespaces, SEED_PROXY } from './rootless-namespaces.ts';
 import { rootNamespaces, type SeedNamespaces } from './seed-namespaces.ts';
@@ -98,7 +98,7 @@ export class LocalSeed {
     this.#garden.say('seed', 'starting containerd, kubelet and kube-proxy');
     [this.#relay] = await Promise.all([
       this.#relayTo(state),
-      supervisor.start(containerd(context)),
+      supervisor.start(containerdProcess(context)),
       supervisor.start(imageMirror(this.#garden, enterNetwork)),
       // Machines that start from now on have this one.
       run([...enter, 'ln', '-sfn', dirname(files.containerd), RUNTIME_FOLDER]),
@@ -127,7 +127,10 @@ export class LocalSeed {
     }
     // A node that was Ready before a crash still says so: only the status of a kubelet that runs counts.
     const since = Date.now();
-    const [isSame] = await Promise.all([supervisor.start(kubelet(context)), supervisor.start(kubeProxy(context))]);
+    const [isSame] = await Promise.all([
+      supervisor.start(kubeletProcess(context)),
+      supervisor.start(kubeProxy(context)),
+    ]);
     await Promise.all([this.#whenNodeReady(client, isSame ? 0 : since), wayOut]);
     this.#volumes = new LocalVolumes(client, directory.path('seed', 'volumes'), log);
     this.#volumes.start();

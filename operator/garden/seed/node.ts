@@ -196,7 +196,7 @@ export async function writeNodeConfig(context: NodeContext): Promise<void> {
   );
 }
 
-export function containerd(context: NodeContext): ProcessSpec {
+export function containerdProcess(context: NodeContext): ProcessSpec {
   const { directory, enter, files } = context;
   return {
     name: 'containerd',
@@ -211,7 +211,7 @@ export function containerd(context: NodeContext): ProcessSpec {
   };
 }
 
-export function kubelet(context: NodeContext): ProcessSpec {
+export function kubeletProcess(context: NodeContext): ProcessSpec {
   const { directory, enter, state, files } = context;
   return {
     name: 'kubelet',

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { goArchitecture } from '../host/architecture.ts';
 import type { ToolCache } from './cache.ts';
 import type { Network } from './network.ts';
-import { type Archive, bundleOf, type Checksum, TOOLS, type ToolName } from './tools.ts';
+import { type Archive, type Checksum, TOOLS, type ToolName, toolBundleOf } from './tools.ts';
 
 const CHECKSUM_PATIENCE_MS = 10_000;
 
@@ -84,7 +84,7 @@ export async function fetchArchive(
     await cache.install(name, download);
     return;
   }
-  const names = bundleOf(name);
+  const names = toolBundleOf(name);
   const members = names.map((other) => archiveFor(other).member!);
   await promisify(execFile)('tar', ['-xzf', download, '-C', options.workFolder, ...members], {
     signal: options.signal,

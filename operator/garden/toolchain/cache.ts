@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { readText, writeAtomic } from '../host/files.ts';
 import { isAlive, ownIdentity } from '../host/process-identity.ts';
-import { bundleOf, cacheFolder, programOf, type ToolName } from './tools.ts';
+import { cacheFolder, programOf, type ToolName, toolBundleOf } from './tools.ts';
 
 type Environment = Record<string, string | undefined>;
 
@@ -45,7 +45,7 @@ export class ToolCache {
 
   /** A tool's file if it, and all that belongs in its folder, is there. */
   async find(name: ToolName): Promise<string | undefined> {
-    const all = await Promise.all(bundleOf(name).map((other) => isExecutable(this.file(other))));
+    const all = await Promise.all(toolBundleOf(name).map((other) => isExecutable(this.file(other))));
     return all.every(Boolean) ? this.file(name) : undefined;
   }
 

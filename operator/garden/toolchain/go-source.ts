@@ -73,7 +73,7 @@ function runGo(go: string, module: string, args: string[], { onLine, onErrorLine
 const isPackage = (line: string): boolean => /^[\w./~+-]+$/.test(line) && !line.startsWith('#');
 
 /** Import paths of everything that some tools of one module are made of. Downloads the modules that are missing. */
-export async function dependencies(go: string, names: ToolName[], signal?: AbortSignal): Promise<Set<string>> {
+export async function listDependencies(go: string, names: ToolName[], signal?: AbortSignal): Promise<Set<string>> {
   const found = new Set<string>();
   const builds = names.map((name) => TOOLS[name].build!);
   const { module, isTest } = builds[0]!;

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { isExecutable } from './cache.ts';
 import { isStaticExecutable } from './elf.ts';
-import { bundleOf, programOf, TOOLS, type ToolName } from './tools.ts';
+import { programOf, TOOLS, type ToolName, toolBundleOf } from './tools.ts';
 import { isFitting } from './version.ts';
 
 /** Folders that a root's tools are in, and that a person's PATH often lacks. */
@@ -63,7 +63,8 @@ export async function findOnPath(
 
 async function companionsMissing(name: ToolName, folder: string): Promise<ToolName[]> {
   const missing: ToolName[] = [];
-  for (const other of bundleOf(name)) if (!(await isExecutable(join(folder, programOf(other))))) missing.push(other);
+  for (const other of toolBundleOf(name))
+    if (!(await isExecutable(join(folder, programOf(other))))) missing.push(other);
   return missing;
 }
 

@@ -1,12 +1,12 @@
 import type { ToolName } from './tools.ts';
 
-export type Source = 'cache' | 'path' | 'archive' | 'build' | 'package';
+export type ToolSource = 'cache' | 'path' | 'archive' | 'build' | 'package';
 
 /** What happens to a tool: `skipped` says why a source did not serve; `waiting` that another process is at it. */
 export interface ProgressEvent {
   tool: ToolName;
   phase: 'working' | 'waiting' | 'skipped' | 'ready';
-  source: Source;
+  source: ToolSource;
   /** 0 to 1, of this tool from this source. */
   fraction?: number;
   /** Until every tool asked for so far is built, or this one downloaded. An estimate. */
@@ -15,7 +15,7 @@ export interface ProgressEvent {
   detail?: string;
 }
 
-export interface Work {
+export interface ToolWork {
   /** Seconds on the machine that the weights were taken on. */
   weight: number;
   /** 0 to 1; absent when it is not begun. */
@@ -31,7 +31,7 @@ const trust = (fraction: number) => Math.min(1, fraction * 1.5);
  * Seconds until all work is done, one after another. `speed` is how many seconds a unit of weight took here before.
  * A running build corrects the estimate for itself and, as it goes, for what follows.
  */
-export function estimateRemaining(work: readonly Work[], speed: number): number {
+export function estimateRemaining(work: readonly ToolWork[], speed: number): number {
   let remaining = 0;
   let pace = speed;
   for (const item of work) {

@@ -5,13 +5,13 @@ import { type Log, silent } from '../../kube/log.ts';
 import { fetchArchive } from './archive-source.ts';
 import { Batcher } from './batcher.ts';
 import { ToolCache, toolsDirectory } from './cache.ts';
-import { dependencies, findGo, goBuild } from './go-source.ts';
+import { findGo, goBuild, listDependencies } from './go-source.ts';
 import { withLock } from './lock.ts';
 import { Network } from './network.ts';
 import { installPackages, whyNoPackages } from './package-source.ts';
 import { findOnPath, NOT_INSTALLED, wanted } from './path-source.ts';
-import { estimateRemaining, learnedSpeed, type ProgressEvent, type Source, type Work } from './progress.ts';
-import { bundleOf, cacheFolder, programOf, TOOL_NAMES, TOOLS, type ToolName } from './tools.ts';
+import { estimateRemaining, learnedSpeed, type ProgressEvent, type ToolSource, type ToolWork } from './progress.ts';
+import { cacheFolder, programOf, TOOL_NAMES, TOOLS, type ToolName, toolBundleOf } from './tools.ts';
 
 /** How long builds and packages wait for tools that may still join them. */
 const GATHER_MS = 1_500;
@@ -37,7 +37,7 @@ export interface Sources {
   findOnPath: typeof findOnPath;
   fetchArchive: typeof fetchArchive;
   findGo: typeof findGo;
-  dependencies: typeof dependencies;
+  dependencies: typeof listDependencies;
   goBuild: typeof goBuild;
   whyNoPackages: typeof whyNoPackages;
   installPackages: typeof installPackages;
@@ -47,7 +47,7 @@ const REAL_SOURCES: Sources = {
   findOnPath,
   fetchArchive,
   findGo,
-  dependencies,
+  dependencies: listDependencies,
   goBuild,
   whyNoPackages,
   installPackages,
@@ -158,7 +158,7 @@ export class Toolchain {
     let isBuildExpected = build !== undefined;
     let isPackageExpected = pkg !== undefined;
 
-    const attempt = async (source: Source, get: () => Promise<string>): Promise<string | undefined> => {
+    const attempt = async (source: ToolSource, get: () => Promise<string>): Promise<string | undefined> => {
       try {
         const file = await get();
         this.#emit({ tool: name, phase: 'ready', source, detail: file });
@@ -280,7 +280,7 @@ export class Toolchain {
     const { module, group } = TOOLS[names[0]!].build!;
     const missing: ToolName[] = [];
     // One tool of a bundle is of no use without the others. Those of another group are built by a command of their own.
-    for (const name of new Set(names.flatMap(bundleOf))) {
+    for (const name of new Set(names.flatMap(toolBundleOf))) {
       if (TOOLS[name].build?.group === group && !(await this.#cache.find(name))) missing.push(name);
     }
     if (missing.length === 0) return;
@@ -361,7 +361,7 @@ export class Toolchain {
   #emitBuilding(detail: string): void {
     const running = this.#running;
     if (!running) return;
-    const work: Work[] = [
+    const work: ToolWork[] = [
       {
         weight: weightOf(running.names),
         fraction: running.fraction,
@@ -407,7 +407,7 @@ export class Toolchain {
   }
 }
 
-const SOURCE_WORDS: Record<Source, string> = {
+const SOURCE_WORDS: Record<ToolSource, string> = {
   cache: 'cache',
   path: 'on PATH',
   archive: 'release archive',
@@ -434,7 +434,7 @@ function nothingLeft(failed: { name: ToolName; error: unknown }[]): CoppiceError
     if (pkg) packages.add(pkg);
     else {
       needsGo ||= build !== undefined;
-      others.push(`${bundleOf(name).join(', ')} (${wanted(name)})`);
+      others.push(`${toolBundleOf(name).join(', ')} (${wanted(name)})`);
     }
   }
   const advice: string[] = [];

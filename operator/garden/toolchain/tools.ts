@@ -488,7 +488,7 @@ export const cacheFolder = (name: ToolName): string =>
   `${TOOLS[name].bundle ?? programOf(name)}-${TOOLS[name].version}`;
 
 /** Everything that lies in one folder with this tool, itself included. */
-export const bundleOf = (name: ToolName): ToolName[] => {
+export const toolBundleOf = (name: ToolName): ToolName[] => {
   const { bundle } = TOOLS[name];
   return bundle === undefined ? [name] : TOOL_NAMES.filter((other) => TOOLS[other].bundle === bundle);
 };

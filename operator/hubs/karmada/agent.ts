@@ -8,8 +8,8 @@ import {
   SECRETS,
   SERVICEACCOUNTS,
 } from '../../kube/resources.ts';
-import { kubeconfig } from '../../pki/kubeconfig.ts';
-import type { Member, Wanted } from '../contract.ts';
+import { writeKubeconfigText } from '../../pki/kubeconfig.ts';
+import type { Member, WantedObject } from '../contract.ts';
 import { accountName, MANAGE_RULES } from '../rights.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
@@ -25,14 +25,14 @@ function wanted(
   resource: Resource,
   apiVersion: string,
   object: Record<string, unknown> & Pick<KubeObject, 'metadata'>,
-): Wanted {
+): WantedObject {
   return { on: 'member', resource, object: { apiVersion, kind: resource.kind, ...object } };
 }
 
 /** The agent's access to the hub: it rereads its token file every minute, so a renewed token needs no restart. */
-export function agentAccess(member: Member, token: string): Wanted {
+export function agentAccess(member: Member, token: string): WantedObject {
   const { server, ca = '', proxyURL } = member.hub;
-  const access = kubeconfig({
+  const access = writeKubeconfigText({
     server,
     ca,
     proxyURL,
@@ -48,7 +48,7 @@ export function agentAccess(member: Member, token: string): Wanted {
 }
 
 /** karmada-agent in a member, with its rights there: it applies propagated objects of any kind. */
-export function agent(member: Member, spec: HubSpec): Wanted[] {
+export function agentManifests(member: Member, spec: HubSpec): WantedObject[] {
   const account = accountName(member);
   const namespace = KUBE_SYSTEM;
   const labels = { app: 'karmada-agent', 'karmada-hub': member.hubName };

@@ -2,7 +2,7 @@ import { LABELS } from '../../api/group.ts';
 import type { LabelSelector } from '../../api/label-selector.ts';
 import { matchesLabels } from '../../api/label-selector.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
-import { amountsOf, othersOf } from '../amounts.ts';
+import { hubAmountsOf, othersOf } from '../amounts.ts';
 import type { CustomKind, Demand, NodeRules, Placement as PlacedWork, Touch } from '../contract.ts';
 import { isOfKubernetes, type KarmadaCluster } from './cluster.ts';
 
@@ -22,7 +22,7 @@ interface AffinityTerm extends Affinity {
   readonly affinityName: string;
   readonly overflowAffinities?: readonly Affinity[];
 }
-export interface Placement {
+export interface BindingPlacement {
   readonly clusterAffinity?: Affinity;
   readonly clusterAffinities?: readonly AffinityTerm[];
   readonly replicaScheduling?: {
@@ -60,7 +60,7 @@ export type BindingObject = KubeObject & {
     clusters?: { name: string; replicas?: number }[];
     gracefulEvictionTasks?: { fromCluster: string }[];
     components?: (Replicas & { name: string })[];
-    placement?: Placement;
+    placement?: BindingPlacement;
     schedulePriority?: { priority?: number };
     suspension?: { scheduling?: boolean };
     rescheduleTriggeredAt?: string;
@@ -76,22 +76,22 @@ export type BindingObject = KubeObject & {
 export type Bindings = readonly { readonly resource: Resource; readonly binding: BindingObject }[];
 
 /** A workload placed on the member. */
-export interface Placed {
+export interface PlacedBinding {
   readonly text: PlacedWork;
   /** It is being evicted. */
   readonly isEvicted: boolean;
 }
 
-export const textOf = ({ kind }: Resource, { metadata: { namespace, name } }: KubeObject): string =>
+export const bindingText = ({ kind }: Resource, { metadata: { namespace, name } }: KubeObject): string =>
   `${kind} ${namespace ? `${namespace}/` : ''}${name}`;
 
 /** Workloads placed on the cluster, or being evicted from it. Pure. */
-export const placedOn = (bindings: Bindings, cluster: string): Placed[] =>
+export const bindingsPlacedOn = (bindings: Bindings, cluster: string): PlacedBinding[] =>
   bindings.flatMap(({ resource, binding }) => {
     const { clusters = [], gracefulEvictionTasks = [] } = binding.spec ?? {};
     const isEvicted = gracefulEvictionTasks.some(({ fromCluster }) => fromCluster === cluster);
     const isPlaced = isEvicted || clusters.some(({ name }) => name === cluster);
-    return isPlaced ? [{ text: textOf(resource, binding), isEvicted }] : [];
+    return isPlaced ? [{ text: bindingText(resource, binding), isEvicted }] : [];
   });
 
 /** The longest waiting are touched; Karmada itself retries the rest within five minutes. */
@@ -104,7 +104,7 @@ const WITHOUT_ROOM = new Set(['Unschedulable', 'NoClusterFit', 'SchedulerError']
  * For a binding with a list of affinities the scheduler compares only the last observed one, without its overflow,
  * except for bindings changed since their last placement, which it retries in any case. Pure.
  */
-export function overlooked(bindings: Bindings, cluster: KarmadaCluster): Touch[] {
+export function overlookedBindings(bindings: Bindings, cluster: KarmadaCluster): Touch[] {
   return bindings
     .flatMap(({ resource, binding }) => {
       const refusal = refusalOf(binding);
@@ -215,14 +215,14 @@ export function customKindOf({ spec }: BindingObject): string | undefined {
 }
 
 /** Whether Karmada keeps all its replicas in one cluster. */
-const isInOneCluster = ({ spreadConstraints = [] }: Placement = {}): boolean =>
+const isInOneCluster = ({ spreadConstraints = [] }: BindingPlacement = {}): boolean =>
   spreadConstraints.some(({ spreadByField, maxGroups }) => spreadByField === 'cluster' && maxGroups === 1);
 
 /**
  * Whether Karmada considers free capacity: workloads that are duplicated or divided by static weights wait for the
  * number or kind of clusters alone.
  */
-export const looksAtRoom = ({ replicaScheduling }: Placement = {}): boolean =>
+export const looksAtRoom = ({ replicaScheduling }: BindingPlacement = {}): boolean =>
   replicaScheduling?.replicaSchedulingType === 'Divided' &&
   (replicaScheduling.replicaDivisionPreference === 'Aggregated' ||
     replicaScheduling.weightPreference?.dynamicWeight !== undefined);
@@ -246,7 +246,7 @@ export function demandOf(
     // // Another cluster would not get the missing replicas: Karmada does not divide them.
     if (there.length > 0) return ({ name }) => there.some((one) => one.name === name);
     const key = JSON.stringify(spec?.placement ?? {});
-    const accepts = known.get(key) ?? accepting(spec?.placement);
+    const accepts = known.get(key) ?? acceptsMember(spec?.placement);
     known.set(key, accepts);
     return accepts;
   };
@@ -257,7 +257,7 @@ export function demandOf(
     return homelessOf(binding).map(({ priorityClassName, ...part }) => ({
       ...part,
       ...priorityOf(binding, priorityClassName, classes),
-      source: textOf(resource, binding),
+      source: bindingText(resource, binding),
       ...(uid && { uid }),
       namespace,
       accepts: acceptedBy(binding),
@@ -295,7 +295,7 @@ export const namesClasses = (bindings: Bindings): boolean =>
   bindings.some(({ binding }) => homelessOf(binding).some(({ priorityClassName }) => priorityClassName));
 
 /** Digest of the replicas for which a binding lacks capacity; undefined: none. Pure. */
-export function waitsFor(binding: KubeObject): string | undefined {
+export function bindingWaitsFor(binding: KubeObject): string | undefined {
   const parts = homelessOf(binding as BindingObject);
   return parts.length > 0 ? JSON.stringify(parts) : undefined;
 }
@@ -326,7 +326,7 @@ function homelessOf(binding: BindingObject): Homeless[] {
     return [
       {
         count,
-        each: amountsOf(resourceRequest),
+        each: hubAmountsOf(resourceRequest),
         ...(Object.keys(others).length > 0 && { others }),
         ...(nodeClaim && { nodes: rulesOf(nodeClaim) }),
         ...(priorityClassName && { priorityClassName }),
@@ -350,7 +350,10 @@ const rulesOf = ({ nodeSelector, hardNodeAffinity, tolerations }: NodeClaim): No
 });
 
 /** Whether a binding's affinities, any of which suffices, permit a member. */
-export function accepting({ clusterAffinity, clusterAffinities = [] }: Placement = {}): NonNullable<Demand['accepts']> {
+export function acceptsMember({
+  clusterAffinity,
+  clusterAffinities = [],
+}: BindingPlacement = {}): NonNullable<Demand['accepts']> {
   const asked = [
     ...(clusterAffinity ? [clusterAffinity] : []),
     ...clusterAffinities.flatMap((one) => [one, ...(one.overflowAffinities ?? [])]),

@@ -3,7 +3,7 @@ import type { HubSpec } from '../../api/hub.ts';
 import { shortHash } from '../../api/names.ts';
 import { formatBytes, formatCpu, readBytes, readCpu } from '../../api/quantity.ts';
 import type { KubeObject, Resource } from '../../kube/resources.ts';
-import type { Amounts, Member } from '../contract.ts';
+import type { HubAmounts, Member } from '../contract.ts';
 
 const CLUSTER_GROUP = 'cluster.karmada.io';
 export const CLUSTERS: Resource = {
@@ -77,7 +77,7 @@ export function clusterObject(
   draining: Draining = 'keep',
 ): KubeObject {
   const { name, id, labels, zones, nodeSizes } = member;
-  const offered = offeredBy(member, live) ?? live?.metadata.labels?.[OFFERED];
+  const offered = offeredLabel(member, live) ?? live?.metadata.labels?.[OFFERED];
   const provider = labels[LABELS.provider];
   const region = labels['topology.kubernetes.io/region'];
   return {
@@ -90,7 +90,7 @@ export function clusterObject(
       ...(region && { region }),
       ...(zones.length > 0 && { zones }),
       ...(nodeSizes.length > 0 && { resourceModels: resourceModels(nodeSizes) }),
-      taints: taints(live?.spec?.taints ?? [], member.closed, draining),
+      taints: karmadaTaints(live?.spec?.taints ?? [], member.closed, draining),
       ...more,
     },
   };
@@ -100,7 +100,7 @@ export function clusterObject(
  * The taint list is atomic in Karmada's schema: taints of Karmada and of people are repeated in place, Coppice's are
  * added or removed. Pure.
  */
-export function taints(live: readonly Taint[], closed: Member['closed'], draining: Draining): Taint[] {
+export function karmadaTaints(live: readonly Taint[], closed: Member['closed'], draining: Draining): Taint[] {
   const isIn = (taint: Taint) => live.some((one) => isSame(one, taint));
   const wanted: Taint[] = [];
   if (closed === 'Initializing') wanted.push(INITIALIZING);
@@ -125,7 +125,7 @@ const MOST = '9223372036854775807';
  * counts as zero, and no workload is divided onto it. Sizes of different shape may count for less, never for more.
  * Pure.
  */
-export function resourceModels(sizes: readonly Amounts[]): object[] {
+export function resourceModels(sizes: readonly HubAmounts[]): object[] {
   const bounds = gradesOf(sizes);
   return bounds.map((min, grade) => {
     const max = bounds[grade + 1];
@@ -140,7 +140,7 @@ export function resourceModels(sizes: readonly Amounts[]): object[] {
 }
 
 /** Minimum of each grade, in millicores and bytes. */
-function gradesOf(sizes: readonly Amounts[]): { cpu: number; memory: number }[] {
+function gradesOf(sizes: readonly HubAmounts[]): { cpu: number; memory: number }[] {
   const eighths = (amount: number) => Array.from({ length: STEPS }, (_, step) => (amount * (step + 1)) / STEPS);
   const cpus = sizes.flatMap(({ cpu = '0' }) => eighths(readCpu(cpu)).map(Math.floor)).sort((a, b) => a - b);
   const memories = sizes
@@ -161,7 +161,7 @@ function gradesOf(sizes: readonly Amounts[]): { cpu: number; memory: number }[] 
  * Karmada's count of a node with these free amounts: its grade's minimum. Versions after 1.17 ignore resources missing
  * from the grades, such as GPUs; a Karmada that renews tokens is known to be that recent. Pure.
  */
-export function countedBy(sizes: readonly Amounts[], { karmada }: HubSpec): (free: Amounts) => Amounts {
+export function countedBy(sizes: readonly HubAmounts[], { karmada }: HubSpec): (free: HubAmounts) => HubAmounts {
   // // Karmada's default grades apply then, which are unknown here.
   if (sizes.length === 0) return (free) => free;
   const grades = gradesOf(sizes);
@@ -176,7 +176,7 @@ export function countedBy(sizes: readonly Amounts[], { karmada }: HubSpec): (fre
 const readyOf = (live: KarmadaCluster | undefined) => live?.status?.conditions?.find(({ type }) => type === 'Ready');
 
 /** Whether the cluster reported to Karmada recently. Pure. */
-export const isReady = (live: KarmadaCluster | undefined): boolean => readyOf(live)?.status === 'True';
+export const isHeardOf = (live: KarmadaCluster | undefined): boolean => readyOf(live)?.status === 'True';
 
 /** Why Karmada does not use the cluster yet, a sentence; undefined: it does. Pure. */
 export function whyNotReady(name: string, live: KarmadaCluster | undefined): string | undefined {
@@ -210,7 +210,7 @@ function amountOf(list: ResourceList | undefined, name: string): string {
  * Label value with the hub's counted capacity; undefined: none, or not by the present grades yet. A scheduler triggered
  * too early would count new grades with old numbers, find no capacity, and not retry. Pure.
  */
-export function offeredBy({ nodeSizes }: Member, live: KarmadaCluster | undefined): string | undefined {
+export function offeredLabel({ nodeSizes }: Member, live: KarmadaCluster | undefined): string | undefined {
   const { allocatable, allocatableModelings: counted = [] } = live?.status?.resourceSummary ?? {};
   const [cpu, memory] = [amountOf(allocatable, 'cpu'), amountOf(allocatable, 'memory')];
   if (!countsNodes(live)) return undefined;
@@ -243,7 +243,7 @@ export const apisOf = (live: KarmadaCluster | undefined): string[] =>
 export function takesMore(member: Member, live: KarmadaCluster): boolean {
   if (member.closed) return false;
   if (live.spec?.taints?.some((one) => [INITIALIZING, ASLEEP, LEAVING].some((own) => isSame(one, own)))) return true;
-  const [told, offered] = [live.metadata.labels?.[OFFERED], offeredBy(member, live)];
+  const [told, offered] = [live.metadata.labels?.[OFFERED], offeredLabel(member, live)];
   if (offered === undefined || offered === told) return false;
   const [before, after] = [partsOf(told), partsOf(offered)];
   const grows = after.cpu > before.cpu || after.memory > before.memory;
@@ -265,7 +265,7 @@ function partsOf(told: string | undefined): { cpu: number; memory: number } {
 }
 
 /** Free capacity as Karmada believes: allocatable minus requested. Pure. */
-export function freeOn(live: KarmadaCluster | undefined): Amounts | undefined {
+export function freeOn(live: KarmadaCluster | undefined): HubAmounts | undefined {
   const { allocatable, allocated, allocating } = live?.status?.resourceSummary ?? {};
   if (!allocatable) return undefined;
   const free = (name: string, parse: (quantity: string) => number) =>

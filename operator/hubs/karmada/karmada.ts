@@ -1,5 +1,5 @@
 import type { HubSpec } from '../../api/hub.ts';
-import { DEPLOYMENTS, ROLEBINDINGS, ROLES, SECRETS } from '../../kube/resources.ts';
+import { DEPLOYMENTS, RBAC_ROLES, ROLEBINDINGS, SECRETS } from '../../kube/resources.ts';
 import {
   type ForeignEntry,
   type HubType,
@@ -7,9 +7,9 @@ import {
   type Member,
   type Reader,
   takenOver,
-  type Wanted,
+  type WantedObject,
 } from '../contract.ts';
-import { demandOf, namesClasses, waitsFor, withoutRoom } from './bindings.ts';
+import { bindingWaitsFor, demandOf, namesClasses, withoutRoom } from './bindings.ts';
 import {
   CLUSTER_NAMESPACE,
   CLUSTERS,
@@ -22,17 +22,17 @@ import {
   whyNotReady,
 } from './cluster.ts';
 import { customKindsOf } from './kinds.ts';
-import { movableOn, placedIn } from './placed-work.ts';
+import { movableOn, workPlacedIn } from './placed-work.ts';
 import { pull } from './pull.ts';
 import { push } from './push.ts';
 import {
   bindingsOf,
   CLUSTERRESOURCEBINDINGS,
-  isOurs,
-  look,
+  isOurKarmadaCluster,
+  type KarmadaSeen,
+  lookAtKarmada,
   priorityClassesOf,
   RESOURCEBINDINGS,
-  type Seen,
   worksNamespace,
 } from './seen.ts';
 import type { SyncMode } from './sync-mode.ts';
@@ -71,13 +71,13 @@ const NO_EVICTION = 'the Hub does not say that its Karmada moves work away: karm
 const modeOf = ({ karmada }: HubSpec): SyncMode => (karmada?.syncMode === 'Pull' ? pull : push);
 
 /** Karmada: a Cluster, and either an agent or push controllers that apply its Works in the member. */
-export const karmadaHub: HubType<Seen> = {
+export const karmadaHub: HubType<KarmadaSeen> = {
   type: 'Karmada',
   // // The namespace of a cluster's Works, `karmada-es-<name>`, must be a valid label.
   nameLimit: 48,
   watches: [CLUSTERS],
   writes: [
-    { on: 'hub', resource: ROLES },
+    { on: 'hub', resource: RBAC_ROLES },
     { on: 'hub', resource: ROLEBINDINGS },
     { on: 'member', resource: DEPLOYMENTS },
   ],
@@ -93,7 +93,7 @@ export const karmadaHub: HubType<Seen> = {
 
   identities: (member, spec) => modeOf(spec).identities(member, spec),
   foreignEntry: foreignEntryIn,
-  observe: (hub, inside, member, spec) => look(hub, inside, member, modeOf(spec)),
+  observe: (hub, inside, member, spec) => lookAtKarmada(hub, inside, member, modeOf(spec)),
 
   join(member, spec, seen) {
     const { cluster, twin } = seen;
@@ -106,7 +106,7 @@ export const karmadaHub: HubType<Seen> = {
       {
         type: 'Registered',
         apply: taken ? [] : [clusterWanted(member, spec, cluster), ...more.apply],
-        traces: isOurs(member, cluster) ? [worksNamespace(member)] : [],
+        traces: isOurKarmadaCluster(member, cluster) ? [worksNamespace(member)] : [],
         waiting: taken ?? more.waiting ?? whyNotReady(member.name, cluster),
       },
       {
@@ -138,8 +138,8 @@ export const karmadaHub: HubType<Seen> = {
     const here = bindings.filter(({ binding }) => binding.spec?.clusters?.some(({ name }) => name === member));
     return movableOn(bindings, member, await customKindsOf(hub, here, bindings));
   },
-  placed: async (hub) => placedIn(await bindingsOf(hub)),
-  demandWatch: { resources: [RESOURCEBINDINGS, CLUSTERRESOURCEBINDINGS], says: waitsFor },
+  placed: async (hub) => workPlacedIn(await bindingsOf(hub)),
+  demandWatch: { resources: [RESOURCEBINDINGS, CLUSTERRESOURCEBINDINGS], says: bindingWaitsFor },
   counts: countedBy,
   capacity: (_member, { cluster }) => freeOn(cluster),
 };
@@ -149,7 +149,7 @@ const clusterWanted = (
   spec: HubSpec,
   live: KarmadaCluster | undefined,
   draining?: Draining,
-): Wanted => ({
+): WantedObject => ({
   on: 'hub',
   resource: CLUSTERS,
   object: clusterObject(member, live, modeOf(spec).reachedBy(member), draining),

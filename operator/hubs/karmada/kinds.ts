@@ -1,7 +1,7 @@
 import { KubeApiError } from '../../kube/errors.ts';
 import { CRDS, type KubeObject } from '../../kube/resources.ts';
 import type { CustomKind, Reader } from '../contract.ts';
-import { accepting, type Bindings, customKindOf } from './bindings.ts';
+import { acceptsMember, type Bindings, customKindOf } from './bindings.ts';
 import { apisOf, CLUSTERS, type KarmadaCluster } from './cluster.ts';
 
 /** CustomResourceDefinitions read per group. */
@@ -46,7 +46,7 @@ async function placementsOf(hub: Reader, kind: string, all: Bindings) {
     likeliest.slice(0, MOST_DEFINITIONS).map(async ({ binding: { spec } }) => {
       const { names, versions = [] } = (await definition(hub, spec?.resource?.name ?? ''))?.spec ?? {};
       const isServed = names?.kind === name && versions.some((one) => one.name === version && one.served);
-      return isServed ? [accepting(spec?.placement)] : [];
+      return isServed ? [acceptsMember(spec?.placement)] : [];
     }),
   );
   return bringing.flat();

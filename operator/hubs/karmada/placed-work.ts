@@ -1,13 +1,13 @@
-import { amountsOf } from '../amounts.ts';
+import { hubAmountsOf } from '../amounts.ts';
 import type { CustomKind, Demand, PlacedSource, PlacedWork } from '../contract.ts';
 import {
-  accepting,
+  acceptsMember,
   type BindingObject,
+  type BindingPlacement,
   type Bindings,
+  bindingText,
   customKindOf,
   looksAtRoom,
-  type Placement,
-  textOf,
 } from './bindings.ts';
 import { LEAVES } from './cluster.ts';
 
@@ -23,9 +23,9 @@ export function movableOn(
 ): PlacedWork[] {
   // // One function object per equal placement, so that bin packing recognizes equal demands.
   const known = new Map<string, NonNullable<Demand['accepts']>>();
-  const acceptedBy = (placement: Placement = {}) => {
+  const acceptedBy = (placement: BindingPlacement = {}) => {
     const key = JSON.stringify(placement);
-    const accepts = known.get(key) ?? accepting(placement);
+    const accepts = known.get(key) ?? acceptsMember(placement);
     known.set(key, accepts);
     return accepts;
   };
@@ -40,9 +40,9 @@ export function movableOn(
     const isWhole = spec.placement?.spreadConstraints?.some(({ maxGroups }) => maxGroups === 1);
     return [
       {
-        source: textOf(resource, binding),
+        source: bindingText(resource, binding),
         count,
-        each: amountsOf(spec.replicaRequirements?.resourceRequest),
+        each: hubAmountsOf(spec.replicaRequirements?.resourceRequest),
         workload: { kind, namespace, name },
         accepts: acceptedBy(spec.placement),
         ...(customKind && { customKind }),
@@ -54,7 +54,7 @@ export function movableOn(
 }
 
 /** Workloads with replicas, and the clusters that Karmada chose for them. Pure. */
-export const placedIn = (bindings: Bindings): PlacedSource[] =>
+export const workPlacedIn = (bindings: Bindings): PlacedSource[] =>
   bindings.flatMap(({ resource, binding }): PlacedSource[] => {
     const { clusters = [], replicas = 0, components = [], placement, resource: of = {} } = binding.spec ?? {};
     const members = clusters.filter((one) => (one.replicas ?? replicas) > 0 || components.length > 0);
@@ -64,7 +64,7 @@ export const placedIn = (bindings: Bindings): PlacedSource[] =>
     const isDivided = looksAtRoom(placement);
     return [
       {
-        source: textOf(resource, binding),
+        source: bindingText(resource, binding),
         members: members.map((one) => one.name),
         workload: { namespace, name },
         ...(isDivided && { isDivided }),

@@ -1,8 +1,8 @@
-import { type KubeObject, type Resource, ROLEBINDINGS, ROLES } from '../../kube/resources.ts';
-import type { Identity, Member, Place, Reader, Touch, Wanted } from '../contract.ts';
-import { agent, agentAccess, KUBE_SYSTEM } from './agent.ts';
-import { CLUSTER_NAMESPACE, CLUSTERS, isReady } from './cluster.ts';
-import { isOurs, WORKS, worksNamespace, worksNamespaceName } from './seen.ts';
+import { type KubeObject, RBAC_ROLES, type Resource, ROLEBINDINGS } from '../../kube/resources.ts';
+import type { Identity, Member, Place, Reader, Touch, WantedObject } from '../contract.ts';
+import { agentAccess, agentManifests, KUBE_SYSTEM } from './agent.ts';
+import { CLUSTER_NAMESPACE, CLUSTERS, isHeardOf } from './cluster.ts';
+import { isOurKarmadaCluster, WORKS, worksNamespace, worksNamespaceName } from './seen.ts';
 import { clusterNamespace, DAY, type SyncMode } from './sync-mode.ts';
 
 const EXECUTION = 'karmada.io/execution-controller';
@@ -115,7 +115,7 @@ export const pull: SyncMode = {
 
   registered(member, spec, { cluster, hasWorksNamespace }) {
     // // An agent without its Cluster, or with a foreign one, must not run.
-    if (!isOurs(member, cluster)) return { apply: [] };
+    if (!isOurKarmadaCluster(member, cluster)) return { apply: [] };
     if (cluster?.metadata.deletionTimestamp)
       return {
         apply: [],
@@ -131,7 +131,7 @@ export const pull: SyncMode = {
       },
       { apiGroups: ['work.karmada.io'], resources: ['works/status'], verbs: ['patch', 'update'] },
     ]);
-    return { apply: [...works, ...agent(member, spec)] };
+    return { apply: [...works, ...agentManifests(member, spec)] };
   },
 
   removals(member, { cluster, works }) {
@@ -140,7 +140,7 @@ export const pull: SyncMode = {
       // // The agent's rights to the Works end with their namespace, which is deleted with the Cluster: the Works must
       // go before, while the agent can delete their objects in the member. For a cluster that Karmada considers dead,
       // it removes them itself.
-      { places: isReady(cluster) ? works : [] },
+      { places: isHeardOf(cluster) ? works : [] },
       { places: [place], force: [...works, worksNamespace(member)] },
     ];
   },
@@ -149,13 +149,13 @@ export const pull: SyncMode = {
 const accountOf = ({ name }: Member) => ({ namespace: KUBE_SYSTEM, name: `coppice-agent-${name}` });
 
 /** The agent's rights in one namespace of the hub. */
-function roleIn(namespace: string, member: Member, rules: Rules): Wanted[] {
+function roleIn(namespace: string, member: Member, rules: Rules): WantedObject[] {
   const account = accountOf(member);
   const metadata = { name: account.name, namespace };
   return [
     {
       on: 'hub',
-      resource: ROLES,
+      resource: RBAC_ROLES,
       object: { apiVersion: `${RBAC}/v1`, kind: 'Role', metadata, rules: structuredClone(rules) },
     },
     {

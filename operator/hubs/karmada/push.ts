@@ -1,8 +1,8 @@
-import type { Identity, Member, Place, Wanted } from '../contract.ts';
+import type { Identity, Member, Place, WantedObject } from '../contract.ts';
 import { accountName, MANAGE_RULES } from '../rights.ts';
 import { type SecretPlace, secretAt, secretWith } from '../secrets.ts';
 import { CLUSTER_NAMESPACE, CLUSTERS, type KarmadaCluster } from './cluster.ts';
-import { isOurs, worksNamespace } from './seen.ts';
+import { isOurKarmadaCluster, worksNamespace } from './seen.ts';
 import { clusterNamespace, DAY, type SyncMode } from './sync-mode.ts';
 
 /** Identities in the member of Karmada's controllers, and of its proxy when it forwards requests of people. */
@@ -62,12 +62,12 @@ export const push: SyncMode = {
 const impersonatorSecret = ({ name }: Member): string => `${name}-impersonator`;
 const secretPlace = (name: string): SecretPlace => secretAt(CLUSTER_NAMESPACE, name);
 
-function secrets(member: Member, cluster: KarmadaCluster | undefined): Wanted[] {
+function secrets(member: Member, cluster: KarmadaCluster | undefined): WantedObject[] {
   const { name, endpoint, credentials } = member;
   const { uid } = cluster?.metadata ?? {};
   // // Karmada expects the owner: a Cluster deleted by hand then leaves no access to the member behind.
   const ownerReferences =
-    uid && isOurs(member, cluster)
+    uid && isOurKarmadaCluster(member, cluster)
       ? [
           {
             apiVersion: 'cluster.karmada.io/v1alpha1',
@@ -79,7 +79,7 @@ function secrets(member: Member, cluster: KarmadaCluster | undefined): Wanted[] 
           },
         ]
       : [];
-  const secret = (secretName: string, texts: Record<string, string>): Wanted =>
+  const secret = (secretName: string, texts: Record<string, string>): WantedObject =>
     secretWith(secretPlace(secretName), texts, ownerReferences.length > 0 ? { ownerReferences } : undefined);
   return [
     clusterNamespace(),

@@ -2,7 +2,13 @@ import { LABELS } from '../../api/group.ts';
 import { KubeApiError } from '../../kube/errors.ts';
 import { type KubeObject, NAMESPACES, type Resource } from '../../kube/resources.ts';
 import type { Member, Reader, Touch, Trace } from '../contract.ts';
-import { type BindingObject, type Bindings, overlooked, type Placed, placedOn } from './bindings.ts';
+import {
+  type BindingObject,
+  type Bindings,
+  bindingsPlacedOn,
+  overlookedBindings,
+  type PlacedBinding,
+} from './bindings.ts';
 import { CLUSTERS, type KarmadaCluster, takesMore } from './cluster.ts';
 
 const WORK_GROUP = 'work.karmada.io';
@@ -29,14 +35,14 @@ const PRIORITYCLASSES: Resource = {
 export const WORKS: Resource = { ...RESOURCEBINDINGS, version: 'v1alpha1', plural: 'works', kind: 'Work' };
 
 /** Result of one observation of Karmada. */
-export interface Seen {
+export interface KarmadaSeen {
   readonly cluster: KarmadaCluster | undefined;
   /** Name of another Cluster of the hub for the same cluster. */
   readonly twin: string | undefined;
   /** Whether the namespace for the cluster's Works exists, where it is read. */
   readonly hasWorksNamespace: boolean;
   /** Read only when it leaves or is to sleep. */
-  readonly placed: readonly Placed[];
+  readonly placed: readonly PlacedBinding[];
   /** The member's Works; read only when it leaves. */
   readonly works: readonly Trace[];
   /** Unplaced bindings that the scheduler does not retry by itself; read only after capacity grew. */
@@ -57,28 +63,29 @@ export interface Looked {
 }
 
 /** Observes a member in Karmada, reading no more than is needed. */
-export async function look(
+export async function lookAtKarmada(
   hub: Reader,
   inside: Reader | undefined,
   member: Member,
   { usesWorksNamespace, losesWorks }: Looked,
-): Promise<Seen> {
+): Promise<KarmadaSeen> {
   const { name, id, closed } = member;
   const cluster = (await hub.get(CLUSTERS, name)) as KarmadaCluster | undefined;
   const namespace = usesWorksNamespace ? await hub.get(NAMESPACES, worksNamespaceName(name)) : undefined;
   const others = cluster ? [] : ((await hub.list(CLUSTERS)) as KarmadaCluster[]);
   const leaves = closed === 'Leaving';
   const isEmptied = leaves || closed === 'Asleep';
-  const grows = cluster !== undefined && isOurs(member, cluster) && takesMore(member, cluster);
+  const grows = cluster !== undefined && isOurKarmadaCluster(member, cluster) && takesMore(member, cluster);
   const bindings = isEmptied || grows ? await bindingsOf(hub) : [];
-  const isDeleted = cluster?.metadata.deletionTimestamp !== undefined && isOurs(member, cluster) && !leaves;
+  const isDeleted =
+    cluster?.metadata.deletionTimestamp !== undefined && isOurKarmadaCluster(member, cluster) && !leaves;
   return {
     cluster,
     twin: others.find(({ spec }) => spec?.id === id)?.metadata.name,
     hasWorksNamespace: namespace !== undefined && namespace.metadata.deletionTimestamp === undefined,
-    placed: isEmptied ? placedOn(bindings, name) : [],
+    placed: isEmptied ? bindingsPlacedOn(bindings, name) : [],
     works: leaves ? await worksOf(hub, name) : [],
-    overlooked: grows ? overlooked(bindings, cluster) : [],
+    overlooked: grows ? overlookedBindings(bindings, cluster) : [],
     forsaken: isDeleted && inside ? ((await losesWorks?.(hub, inside, member)) ?? []) : [],
   };
 }
@@ -106,7 +113,7 @@ export async function bindingsOf(hub: Reader): Promise<Bindings> {
  * Whether the Cluster is Coppice's: the namespace of a foreign Cluster of this name would otherwise be deleted as a
  * trace.
  */
-export const isOurs = (member: Member, cluster: KarmadaCluster | undefined): boolean =>
+export const isOurKarmadaCluster = (member: Member, cluster: KarmadaCluster | undefined): boolean =>
   cluster?.metadata.labels?.[LABELS.membership] !== undefined && cluster.spec?.id === member.id;
 
 export const worksNamespaceName = (cluster: string): string => `karmada-es-${cluster}`;

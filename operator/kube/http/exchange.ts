@@ -15,7 +15,7 @@ export interface Exchange {
 }
 
 /** Head of an answer; the body must be read or dropped. */
-export interface Answer {
+export interface ResponseHead {
   statusCode: number;
   headers: Record<string, string | string[] | undefined>;
   /**
@@ -28,7 +28,7 @@ export interface Answer {
 }
 
 /** A limit, and the error to throw beyond it. */
-export interface Bound {
+export interface SizeLimit {
   /** Bytes. */
   most: number;
   tooLarge: (limit: string) => Error;
@@ -37,7 +37,11 @@ export interface Bound {
 }
 
 /** Reads the body; calls `handle` no more once reading has ended in any way. */
-async function readPieces(response: Answer, { turns }: Bound, handle: (piece: Buffer) => void): Promise<void> {
+async function readPieces(
+  response: ResponseHead,
+  { turns }: SizeLimit,
+  handle: (piece: Buffer) => void,
+): Promise<void> {
   if (!turns) return response.read(handle);
   let isOver = false;
   try {
@@ -48,7 +52,7 @@ async function readPieces(response: Answer, { turns }: Bound, handle: (piece: Bu
 }
 
 /** The whole body, checked for the number of bytes and of JSON values. */
-export async function textOf(response: Answer, bound: Bound): Promise<string> {
+export async function bodyTextOf(response: ResponseHead, bound: SizeLimit): Promise<string> {
   const { most, tooLarge } = bound;
   const gathered = new Gathered(most, () => tooLarge(inWords(most)));
   await readPieces(response, bound, (chunk) => gathered.add(chunk));
@@ -57,8 +61,8 @@ export async function textOf(response: Answer, bound: Bound): Promise<string> {
 
 /** Calls `onLine` for each complete line; a rest without line end is a cut-off event and is dropped. */
 export async function readLines(
-  response: Answer,
-  bound: Bound,
+  response: ResponseHead,
+  bound: SizeLimit,
   onLine: (line: string, bytes: number) => void,
 ): Promise<void> {
   const { most, tooLarge } = bound;
@@ -78,7 +82,7 @@ export async function readLines(
   });
 }
 
-function parseable(text: Buffer, { most, tooLarge }: Bound): string {
+function parseable(text: Buffer, { most, tooLarge }: SizeLimit): string {
   if (hasTooManyValues(text, most)) throw tooLarge('a reasonable number of values');
   return text.toString('utf8');
 }

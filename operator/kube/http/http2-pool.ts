@@ -7,7 +7,7 @@ import {
 } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import { afterLoopTime } from '../clock.ts';
-import type { Answer, Exchange } from './exchange.ts';
+import type { Exchange, ResponseHead } from './exchange.ts';
 import { passFenceToSend } from './fence.ts';
 
 interface Http2PoolOptions {
@@ -44,7 +44,7 @@ export class Http2Pool {
    * Resolves with the head of the answer; its body streams. Rejects with the signal's reason, the connection's error,
    * or the error of `dial`.
    */
-  async request(exchange: Exchange): Promise<Answer> {
+  async request(exchange: Exchange): Promise<ResponseHead> {
     for (let moves = 0; ; moves++) {
       const connection = await this.#withRoom(exchange.signal);
       try {
@@ -151,7 +151,7 @@ class Http2Connection {
     return true;
   }
 
-  async send(exchange: Exchange): Promise<Answer> {
+  async send(exchange: Exchange): Promise<ResponseHead> {
     let stream: ClientHttp2Stream;
     try {
       const session = await this.#session;
@@ -250,7 +250,7 @@ class Http2Connection {
 }
 
 /** Resolves with the head of the answer. */
-function answerOf(stream: ClientHttp2Stream, exchange: Exchange): Promise<Answer> {
+function answerOf(stream: ClientHttp2Stream, exchange: Exchange): Promise<ResponseHead> {
   const { signal, body, headersTimeoutMs, bodyTimeoutMs } = exchange;
   return new Promise((resolve, reject) => {
     let failure: Error | undefined;
@@ -295,7 +295,7 @@ function drop(stream: ClientHttp2Stream): void {
   stream.destroy();
 }
 
-class Http2Answer implements Answer {
+class Http2Answer implements ResponseHead {
   readonly statusCode: number;
   readonly headers: IncomingHttpHeaders;
   readonly #stream: ClientHttp2Stream;

@@ -3,7 +3,7 @@ import { createSecureContext, type TLSSocket, connect as tlsConnect } from 'node
 import { Agent, buildConnector } from 'undici';
 import { afterLoopTime } from '../clock.ts';
 import { type Admit, admittedAddress, guardedLookup } from './address-guard.ts';
-import type { Answer, Exchange } from './exchange.ts';
+import type { Exchange, ResponseHead } from './exchange.ts';
 import { passFenceToSend } from './fence.ts';
 import { connectThrough, type HttpProxy } from './http-proxy.ts';
 import { Http2Pool } from './http2-pool.ts';
@@ -33,7 +33,7 @@ export interface TransportOptions extends TlsMaterial {
 
 export interface Transport {
   /** `stream`: a long request, which does not share the few connections of short ones. */
-  request(exchange: Exchange, kind: 'request' | 'stream'): Promise<Answer>;
+  request(exchange: Exchange, kind: 'request' | 'stream'): Promise<ResponseHead>;
   /** Number of open sockets. */
   sockets(): number;
   /** Closes all connections; running requests fail. */
@@ -178,7 +178,7 @@ function connected(socket: TLSSocket, reachMs?: number): Promise<void> {
   });
 }
 
-async function overHttp1(agent: Agent, origin: string, exchange: Exchange): Promise<Answer> {
+async function overHttp1(agent: Agent, origin: string, exchange: Exchange): Promise<ResponseHead> {
   const { method, path, headers, signal, headersTimeoutMs, bodyTimeoutMs } = exchange;
   passFenceToSend(method, path);
   const {

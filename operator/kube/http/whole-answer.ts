@@ -1,5 +1,5 @@
 import { afterLoopTime } from '../clock.ts';
-import { type Answer, type Bound, textOf } from './exchange.ts';
+import { bodyTextOf, type ResponseHead, type SizeLimit } from './exchange.ts';
 
 /** Time for an aborted write to finish. */
 const LINGER_MS = 2_000;
@@ -8,7 +8,7 @@ const LINGER_MS = 2_000;
  * A delayed signal for a write: a sent request may take effect even if the caller aborts, and the caller would then act
  * on outdated state (for example, a namespace created after its deletion had checked for it).
  */
-export function lingering(signal: AbortSignal | undefined): { signal: AbortSignal; done(): void } {
+export function delayedAbort(signal: AbortSignal | undefined): { signal: AbortSignal; done(): void } {
   const late = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const onAbort = () => {
@@ -25,14 +25,14 @@ export function lingering(signal: AbortSignal | undefined): { signal: AbortSigna
 }
 
 /** The body of an answer, within a time limit. */
-export async function inTime(response: Answer, ms: number, bound: Bound): Promise<string> {
+export async function inTime(response: ResponseHead, ms: number, bound: SizeLimit): Promise<string> {
   let late: Error | undefined;
   const forget = afterLoopTime(ms, () => {
     late = Object.assign(new Error(`no whole answer within ${ms / 1000} s`), { code: 'ETIMEDOUT' });
     response.drop();
   });
   try {
-    return await textOf(response, bound);
+    return await bodyTextOf(response, bound);
   } catch (error) {
     throw late ?? error;
   } finally {
@@ -41,7 +41,7 @@ export async function inTime(response: Answer, ms: number, bound: Bound): Promis
 }
 
 /** The body parsed as JSON, or as text for other content types. */
-export function parseBody(text: string, response: Answer): unknown {
+export function parseBody(text: string, response: ResponseHead): unknown {
   if (!String(response.headers['content-type'] ?? '').startsWith('application/json')) return text;
   return text === '' ? {} : JSON.parse(text);
 }

@@ -4,12 +4,12 @@ import { sleep } from '../clock.ts';
 import { KubeApiError, KubeUnreachableError, type Status } from '../errors.ts';
 import type { Admit } from '../http/address-guard.ts';
 import { ANSWER_LIMITS, type AnswerLimits, AnswerTooLargeError } from '../http/answer-limits.ts';
-import { type Answer, type Bound, type Exchange, readLines, textOf } from '../http/exchange.ts';
+import { bodyTextOf, type Exchange, type ResponseHead, readLines, type SizeLimit } from '../http/exchange.ts';
 import { type HttpProxy, proxyTo } from '../http/http-proxy.ts';
 import { type Liveness, newTransport, type Transport } from '../http/transport.ts';
 import { tenantTurns } from '../http/turns.ts';
-import { inTime, lingering, parseBody } from '../http/whole-answer.ts';
-import type { Connection, Credentials } from '../kubeconfig.ts';
+import { delayedAbort, inTime, parseBody } from '../http/whole-answer.ts';
+import type { Connection, KubeCredentials } from '../kubeconfig.ts';
 import { Authorization } from './authorization.ts';
 
 export interface KubeClientOptions extends Connection {
@@ -155,7 +155,7 @@ export class ApiRequests {
       const authorization = await this.#authorization.header(what);
       if (authorization) headers.authorization = authorization;
       const started = performance.now();
-      let response: Answer;
+      let response: ResponseHead;
       let text: string;
       try {
         const limits = { signal, headersTimeoutMs: timeoutMs, bodyTimeoutMs: timeoutMs };
@@ -192,7 +192,7 @@ export class ApiRequests {
    */
   async stream(path: string, { query, signal, onOpen }: StreamOptions, onLine: (line: string) => void): Promise<void> {
     const what = `WATCH ${path}`;
-    let response: Answer | undefined;
+    let response: ResponseHead | undefined;
     const started = performance.now();
     try {
       const authorization = await this.#authorization.header(what);
@@ -209,7 +209,7 @@ export class ApiRequests {
       );
       this.#report('WATCH', path, response.statusCode, started);
       if (response.statusCode >= 300) {
-        const text = await textOf(response, this.#bound(what, this.limits.objectBytes));
+        const text = await bodyTextOf(response, this.#bound(what, this.limits.objectBytes));
         if (response.statusCode === 401) this.#authorization.forget();
         const retryAfter = Number(response.headers['retry-after']) || undefined;
         throw new KubeApiError(what, response.statusCode, parseBody(text, response) as Status | string, retryAfter);
@@ -243,9 +243,13 @@ export class ApiRequests {
   }
 
   /** One attempt: an answer with its whole body. */
-  async #ask(exchange: Exchange, abandon: boolean, bound: Bound): Promise<{ response: Answer; text: string }> {
+  async #ask(
+    exchange: Exchange,
+    abandon: boolean,
+    bound: SizeLimit,
+  ): Promise<{ response: ResponseHead; text: string }> {
     exchange.signal?.throwIfAborted();
-    const write = exchange.method === 'GET' || abandon ? undefined : lingering(exchange.signal);
+    const write = exchange.method === 'GET' || abandon ? undefined : delayedAbort(exchange.signal);
     try {
       const response = await this.#connect().request(
         write ? { ...exchange, signal: write.signal } : exchange,
@@ -257,7 +261,7 @@ export class ApiRequests {
     }
   }
 
-  #bound(what: string, most: number, first = false): Bound {
+  #bound(what: string, most: number, first = false): SizeLimit {
     return {
       most,
       tooLarge: (limit) => this.tooLarge(what, limit),
@@ -271,7 +275,7 @@ export class ApiRequests {
     return this.#transport;
   }
 
-  #newTransport(identity: Credentials): Transport {
+  #newTransport(identity: KubeCredentials): Transport {
     const { ca, cert, key, serverName, insecureSkipTlsVerify, liveness, admit, reachMs } = this.#options;
     const tls = { ca, cert, key, serverName, insecureSkipTlsVerify, ...identity };
     return newTransport({ origin: this.#origin, liveness, admit, reachMs, proxy: this.#proxy, ...tls });

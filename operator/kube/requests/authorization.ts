@@ -1,20 +1,20 @@
 import { readFile } from 'node:fs/promises';
 import { KubeUnreachableError } from '../errors.ts';
-import type { Connection, Credentials } from '../kubeconfig.ts';
+import type { Connection, KubeCredentials } from '../kubeconfig.ts';
 
 const TOKEN_FILE_MS = 60_000;
 
 /** Credentials of requests to one API server, besides the client certificate. */
 export class Authorization {
   readonly #connection: Pick<Connection, 'token' | 'tokenFile' | 'credentials'>;
-  readonly #onCertificate: (identity: Pick<Credentials, 'cert' | 'key'>) => Promise<void>;
+  readonly #onCertificate: (identity: Pick<KubeCredentials, 'cert' | 'key'>) => Promise<void>;
   #plugin: Promise<void> | undefined;
   #token: { header: string; readAt: number } | undefined;
 
   /** @param onCertificate called when a credential plugin returned a certificate: later connections must use it */
   constructor(
     connection: Pick<Connection, 'token' | 'tokenFile' | 'credentials'>,
-    onCertificate: (identity: Pick<Credentials, 'cert' | 'key'>) => Promise<void>,
+    onCertificate: (identity: Pick<KubeCredentials, 'cert' | 'key'>) => Promise<void>,
   ) {
     this.#connection = connection;
     this.#onCertificate = onCertificate;

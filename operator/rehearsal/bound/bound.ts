@@ -1,13 +1,13 @@
 import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { profileNameOf, type WorkerCluster } from '../../api/workercluster.ts';
 import type { ClusterOffer, OfferedPool } from '../../burst/clusters/model.ts';
-import { offerOf } from '../../burst/clusters/offer.ts';
+import { clusterOfferOf } from '../../burst/clusters/offer.ts';
 import { roomFor } from '../../burst/fit/filters/resources.ts';
 import type { FitPod } from '../../burst/fit/model.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
 import { isCoppices } from '../../capacity/desired-sizes.ts';
 import { scaleInAfterMs } from '../../controllers/autoscaling/observe.ts';
-import { limitsOf } from '../../controllers/burst/limits.ts';
+import { policyLimitsOf } from '../../controllers/burst/limits.ts';
 import { manifestOf } from '../../controllers/burst/own-clusters.ts';
 import { billingOf } from '../../cost/billing.ts';
 import type { Micros } from '../../cost/money.ts';
@@ -16,8 +16,8 @@ import { mayComeTo } from '../places.ts';
 import type { Scenario } from '../scenario.ts';
 import type { TraceLine, WorkSize } from '../trace/trace-line.ts';
 import { podOf } from '../work-model.ts';
-import { type Amounts, type Asked, DemandCurve } from './demand-curve.ts';
-import { areaOf, beyond, highest, type Level, lingering, scaled, stretched } from './levels.ts';
+import { type CurveAmounts, DemandCurve, type DemandSince } from './demand-curve.ts';
+import { areaOf, highest, type Level, levelsBeyond, lingeringLevels, scaleLevels, stretchLevels } from './levels.ts';
 import { PeakPacking } from './peak-packing.ts';
 import { StayingWork } from './staying-work.ts';
 
@@ -28,7 +28,7 @@ const GPU = 'nvidia.com/gpu';
  * Lower bound of the cost of any planner, and the cost of permanent capacity for the peak. Money of the policy's
  * currency.
  */
-export interface Bound {
+export interface CostBound {
   /** Cost of demand beyond the standing clusters at the lowest unit price, with the clouds' billing minimums. */
   readonly least: Micros;
   /** Additional cost when each unit stays for minimumLife. */
@@ -57,7 +57,7 @@ export interface Bound {
    * Lower bound for the workloads that ran, at the times they ran, without billing minimums: every planner that ran
    * them paid at least this.
    */
-  readonly leastFor: (ran: readonly Asked[]) => Micros;
+  readonly leastFor: (ran: readonly DemandSince[]) => Micros;
   /** Where the lowest unit price comes from. */
   readonly cheapest: { readonly candidate: string; readonly pool: string };
 }
@@ -91,7 +91,7 @@ export async function boundOf(
   policy: BurstPolicy,
   trace: AsyncIterable<TraceLine>,
   { start, end }: { start: number; end: number },
-): Promise<Bound | undefined> {
+): Promise<CostBound | undefined> {
   const curve = new DemandCurve();
   const sold = soldOf(scenario, policy);
   const staying = new StayingWork(standingAmounts(scenario));
@@ -103,26 +103,26 @@ export async function boundOf(
     packing.add(line);
   }
   const sizes = [...curve.sizes.values()];
-  const unitsOf = (asked: readonly Asked[]) =>
+  const unitsOf = (asked: readonly DemandSince[]) =>
     sizes.length === 1 ? byReplicas(scenario, sizes[0]!, asked, sold) : byAmounts(scenario, asked, sold);
   const units = unitsOf(curve.until(end));
   if (!units) return undefined;
   const { levels, machines, clusters, hourly, cheapest, nodes } = units;
   const plan = packing.plan();
-  const { minimumLifeMs, idleForMs } = limitsOf(policy.spec);
+  const { minimumLifeMs, idleForMs } = policyLimitsOf(policy.spec);
   const cost = (curve: readonly Level[]): Micros => BigInt(Math.round(areaOf(curve, end) / HOUR_MS));
   const single = inWhole(levels, 1);
-  const paid = (leastMs: number) => cost(scaled(stretched(single, leastMs), hourly));
-  const work = scaled(levels, hourly);
+  const paid = (leastMs: number) => cost(scaleLevels(stretchLevels(single, leastMs), hourly));
+  const work = scaleLevels(levels, hourly);
   const billed = paid(cheapest.leastMs);
-  const living = (of: readonly Level[]) => stretched(of, minimumLifeMs);
-  const fees = (of: readonly Level[]) => cost(scaled(living(of), lowestFee(sold)));
-  const atLeast = (of: readonly Level[]) => scaled(of, leastMachines(sold));
-  const inMachines = scaled(machines, Math.min(...sold.map((one) => one.hourly)));
-  const lived = highest(work, atLeast(beyond(living(clusters), clusters)));
+  const living = (of: readonly Level[]) => stretchLevels(of, minimumLifeMs);
+  const fees = (of: readonly Level[]) => cost(scaleLevels(living(of), lowestFee(sold)));
+  const atLeast = (of: readonly Level[]) => scaleLevels(of, leastMachines(sold));
+  const inMachines = scaleLevels(machines, Math.min(...sold.map((one) => one.hourly)));
+  const lived = highest(work, atLeast(levelsBeyond(living(clusters), clusters)));
   const whole = highest(lived, inMachines, atLeast(living(clusters)));
-  const longer = lingering(clusters, idleForMs);
-  const lingeringMachines = lingering(inMachines, Math.min(...sold.map(({ lingersMs }) => lingersMs)));
+  const longer = lingeringLevels(clusters, idleForMs);
+  const lingeringMachines = lingeringLevels(inMachines, Math.min(...sold.map(({ lingersMs }) => lingersMs)));
   const prices = unitPrices(sold);
   const stays = staying.until(end)?.map((one) => ({ at: one.at, units: dearest(one, prices) }));
   return {
@@ -139,7 +139,7 @@ export async function boundOf(
     peakNodes: plan ? [...plan.values()].reduce((sum, count) => sum + count, 0) : nodes,
     standing: standingCost(plan ?? new Map([[cheapest, nodes]]), end - start),
     isStandingPlan: plan !== undefined,
-    leastFor: (ran) => cost(scaled(unitsOf(ran)!.levels, hourly)),
+    leastFor: (ran) => cost(scaleLevels(unitsOf(ran)!.levels, hourly)),
     cheapest: { candidate: cheapest.candidate, pool: cheapest.pool.name },
   };
 }
@@ -150,13 +150,13 @@ const inWhole = (levels: readonly Level[], each: number): Level[] =>
 
 function soldOf(scenario: Scenario, policy: BurstPolicy): Sold[] {
   const { currency } = policy.spec.budget;
-  const { idleForMs } = limitsOf(policy.spec);
+  const { idleForMs } = policyLimitsOf(policy.spec);
   return policy.spec.candidates.flatMap((candidate) => {
     const made = manifestOf(policy, candidate, { name: 'new', number: 0, nodes: {} });
     return mayComeTo(made, scenario.profiles).flatMap((cluster) => {
       const profile = scenario.profiles.get(profileNameOf(cluster));
       if (!profile) return [];
-      const offer = offerOf(offerInputs(cluster, profile, { currency, assumedHourly: candidate.assumedHourly }));
+      const offer = clusterOfferOf(offerInputs(cluster, profile, { currency, assumedHourly: candidate.assumedHourly }));
       const leastMs = billingOf(profile, 'machines').minimumMs;
       return offer.pools.flatMap((pool) => {
         if (pool.price === undefined) return [];
@@ -184,7 +184,7 @@ interface Units {
 function byReplicas(
   scenario: Scenario,
   size: WorkSize,
-  asked: readonly Asked[],
+  asked: readonly DemandSince[],
   sold: readonly Sold[],
 ): Units | undefined {
   const pod = fitPod(podOf(size, false));
@@ -206,7 +206,7 @@ function byReplicas(
  * Units when pod sizes differ: a unit is a CPU, or memory or GPUs of the same price; the most expensive resource
  * counts, as if pods were divisible.
  */
-function byAmounts(scenario: Scenario, asked: readonly Asked[], sold: readonly Sold[]): Units | undefined {
+function byAmounts(scenario: Scenario, asked: readonly DemandSince[], sold: readonly Sold[]): Units | undefined {
   const usable = sold.filter(({ pool }) => pool.template.allocatable.cpu > 0 && pool.template.allocatable.memory > 0);
   const cheapest = [...usable].sort((a, b) => priceOf('cpu', a) - priceOf('cpu', b))[0];
   if (!cheapest) return undefined;
@@ -218,7 +218,7 @@ function byAmounts(scenario: Scenario, asked: readonly Asked[], sold: readonly S
   }));
   const levels = beyondThere.map((one) => ({ at: one.at, units: dearest(one, prices) / (1000 * prices.cpu) }));
   /** Number of consumers with these amounts that suffice for all resources. */
-  const counted = (each: Amounts) =>
+  const counted = (each: CurveAmounts) =>
     beyondThere.map((one) => ({
       at: one.at,
       units: Math.ceil(Math.max(...RESOURCES.map((of) => (each[of] > 0 ? one[of] / each[of] : 0)))),
@@ -231,26 +231,26 @@ function byAmounts(scenario: Scenario, asked: readonly Asked[], sold: readonly S
 
 const RESOURCES = ['cpu', 'memory', 'gpu'] as const;
 
-const amountsBy = (amount: (of: keyof Amounts) => number): Amounts => ({
+const amountsBy = (amount: (of: keyof CurveAmounts) => number): CurveAmounts => ({
   cpu: amount('cpu'),
   memory: amount('memory'),
   gpu: amount('gpu'),
 });
 
 /** Allocatable amounts of a pool's node. */
-const offered = ({ template: { allocatable } }: OfferedPool): Amounts => ({
+const offered = ({ template: { allocatable } }: OfferedPool): CurveAmounts => ({
   cpu: allocatable.cpu,
   memory: allocatable.memory,
   gpu: allocatable.others.get(GPU) ?? 0,
 });
 
-const priceOf = (of: keyof Amounts, { hourly, pool }: Sold): number => hourly / offered(pool)[of];
+const priceOf = (of: keyof CurveAmounts, { hourly, pool }: Sold): number => hourly / offered(pool)[of];
 
 /**
  * Lowest price of each resource alone: micros per hour of a millicore, a byte, a GPU. Zero for resources that no offer
  * has.
  */
-const unitPrices = (sold: readonly Sold[]): Amounts =>
+const unitPrices = (sold: readonly Sold[]): CurveAmounts =>
   amountsBy((of) => {
     const least = Math.min(...sold.map((one) => priceOf(of, one)));
     return Number.isFinite(least) ? least : 0;
@@ -260,11 +260,11 @@ const unitPrices = (sold: readonly Sold[]): Amounts =>
  * Lower bound of the price of these amounts in micros per hour: each machine has some of every resource, so the most
  * expensive one counts.
  */
-const dearest = (amounts: Amounts, prices: Amounts): number =>
+const dearest = (amounts: CurveAmounts, prices: CurveAmounts): number =>
   Math.max(...RESOURCES.map((of) => amounts[of] * prices[of]));
 
 /** Total allocatable of the standing clusters, as if it were divisible. */
-function standingAmounts(scenario: Scenario): Amounts {
+function standingAmounts(scenario: Scenario): CurveAmounts {
   const pools = standingPools(scenario);
   return amountsBy((of) => pools.reduce((total, { pool, count }) => total + count * offered(pool)[of], 0));
 }
@@ -310,7 +310,7 @@ function standingPools({ clusters, profiles }: Scenario): { pool: OfferedPool; c
   return [...clusters.values()].flatMap((cluster: WorkerCluster) => {
     const profile = profiles.get(profileNameOf(cluster));
     if (!profile) return [];
-    return offerOf(offerInputs(cluster, profile, { currency: '' })).pools.map((pool) => {
+    return clusterOfferOf(offerInputs(cluster, profile, { currency: '' })).pools.map((pool) => {
       const grows = cluster.spec.pools?.find(({ name }) => name === pool.name)?.autoscale === 'Coppice';
       return { pool, count: grows ? pool.most : pool.minimum };
     });

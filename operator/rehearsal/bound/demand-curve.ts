@@ -1,16 +1,16 @@
 import { parseBytes, parseCount, parseCpu } from '../../api/quantity.ts';
 import { EventQueue } from '../event-queue.ts';
-import type { TraceLine, Work, WorkSize } from '../trace/trace-line.ts';
+import type { TracedWork, TraceLine, WorkSize } from '../trace/trace-line.ts';
 
 /** Total requests of a hub's workloads from a time on, if all of them run at once. */
-export interface Asked extends Amounts {
+export interface DemandSince extends CurveAmounts {
   readonly at: number;
   readonly count: number;
 }
 
 /** The demand of a trace, independent of any policy. */
 export class DemandCurve {
-  readonly asked: Asked[] = [];
+  readonly asked: DemandSince[] = [];
   /** Sizes of all requested workloads. */
   readonly sizes = new Map<string, WorkSize>();
   readonly #ends = new EventQueue();
@@ -28,12 +28,12 @@ export class DemandCurve {
   }
 
   /** @returns the demand until `end` */
-  until(end: number): readonly Asked[] {
+  until(end: number): readonly DemandSince[] {
     this.#endUntil(end);
     return this.asked;
   }
 
-  #change({ name, replicas, jobs, lifeMs }: Work, size: WorkSize, at: number): void {
+  #change({ name, replicas, jobs, lifeMs }: TracedWork, size: WorkSize, at: number): void {
     if (jobs !== undefined) {
       this.#more(size, jobs);
       this.#ends.add({ at: at + lifeMs!, isLive: () => true, run: () => this.#more(size, -jobs) });
@@ -46,7 +46,7 @@ export class DemandCurve {
   }
 
   #more(size: WorkSize, count: number): void {
-    const { cpu, memory, gpu } = amountsOf(size);
+    const { cpu, memory, gpu } = curveAmountsOf(size);
     this.#now = {
       count: this.#now.count + count,
       cpu: this.#now.cpu + count * cpu,
@@ -69,16 +69,16 @@ export class DemandCurve {
 }
 
 /** Millicores, bytes, and GPUs. */
-export interface Amounts {
+export interface CurveAmounts {
   readonly cpu: number;
   readonly memory: number;
   readonly gpu: number;
 }
 
-const known = new WeakMap<WorkSize, Amounts>();
+const known = new WeakMap<WorkSize, CurveAmounts>();
 
 /** Amounts of one replica of this size. */
-export function amountsOf(size: WorkSize): Amounts {
+export function curveAmountsOf(size: WorkSize): CurveAmounts {
   const amounts = known.get(size) ?? {
     cpu: parseCpu(size.cpu),
     memory: parseBytes(size.memory),

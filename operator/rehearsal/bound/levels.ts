@@ -9,7 +9,7 @@ export interface Level {
  * Minimal: when fewer are needed, the units whose time is over go first.
  * @param levels whole units
  */
-export function stretched(levels: readonly Level[], leastMs: number): Level[] {
+export function stretchLevels(levels: readonly Level[], leastMs: number): Level[] {
   const found: Level[] = [];
   const note = (at: number, units: number) => {
     if (found.at(-1)?.units !== units) found.push({ at, units });
@@ -39,17 +39,17 @@ export function stretched(levels: readonly Level[], leastMs: number): Level[] {
 
 /** Billed units times milliseconds when each added unit stays at least this long. */
 export const paidFor = (levels: readonly Level[], end: number, leastMs: number): number =>
-  areaOf(stretched(levels, leastMs), end);
+  areaOf(stretchLevels(levels, leastMs), end);
 
 /** Levels multiplied by a factor. */
-export const scaled = (levels: readonly Level[], each: number): Level[] =>
+export const scaleLevels = (levels: readonly Level[], each: number): Level[] =>
   levels.map(({ at, units }) => ({ at, units: units * each }));
 
 /** Maximum of the curves at each moment. */
 export const highest = (...curves: (readonly Level[])[]): Level[] => combined(curves, (units) => Math.max(...units));
 
 /** Excess of the first curve over the second at each moment. */
-export const beyond = (curve: readonly Level[], other: readonly Level[]): Level[] =>
+export const levelsBeyond = (curve: readonly Level[], other: readonly Level[]): Level[] =>
   combined([curve, other], ([units = 0, less = 0]) => units - less);
 
 function combined(curves: readonly (readonly Level[])[], by: (units: number[]) => number): Level[] {
@@ -65,7 +65,7 @@ function combined(curves: readonly (readonly Level[])[], by: (units: number[]) =
 }
 
 /** Units that exist when each stays this long after it was needed: the maximum of the preceding window. */
-export function lingering(levels: readonly Level[], ms: number): Level[] {
+export function lingeringLevels(levels: readonly Level[], ms: number): Level[] {
   const found: Level[] = [];
   const note = (at: number, units: number) => {
     if (found.at(-1)?.units !== units) found.push({ at, units });

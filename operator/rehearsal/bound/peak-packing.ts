@@ -6,7 +6,7 @@ import { nodeOf } from '../../burst/fit/node.ts';
 import { fitPod } from '../../burst/fit/pod.ts';
 import { ClusterState } from '../../burst/fit/state.ts';
 import { EventQueue } from '../event-queue.ts';
-import type { TraceLine, Work, WorkSize } from '../trace/trace-line.ts';
+import type { TracedWork, TraceLine, WorkSize } from '../trace/trace-line.ts';
 import { podOf } from '../work-model.ts';
 
 interface Group {
@@ -54,13 +54,13 @@ export class PeakPacking<T extends { readonly pool: OfferedPool; readonly hourly
     return this.#isPlan ? this.#bought : undefined;
   }
 
-  #begin({ jobs = 0, lifeMs = 0, nodes }: Work, size: WorkSize, at: number): void {
+  #begin({ jobs = 0, lifeMs = 0, nodes }: TracedWork, size: WorkSize, at: number): void {
     const group = { pod: fitPod(podOf(size, true, nodes)), on: new Map<string, number>() };
     this.#place(group, jobs);
     this.#ends.add({ at: at + lifeMs, isLive: () => true, run: () => this.#leave(group, jobs) });
   }
 
-  #scale({ name, replicas = 0, nodes }: Work, size: WorkSize): void {
+  #scale({ name, replicas = 0, nodes }: TracedWork, size: WorkSize): void {
     const key = JSON.stringify([name, size, nodes]);
     for (const [other, group] of this.#groups)
       if (other !== key && other.startsWith(JSON.stringify([name]).slice(0, -1))) this.#leave(group, countOf(group));

@@ -1,9 +1,9 @@
 import { EventQueue } from '../event-queue.ts';
 import type { TraceLine } from '../trace/trace-line.ts';
-import { type Amounts, amountsOf } from './demand-curve.ts';
+import { type CurveAmounts, curveAmountsOf } from './demand-curve.ts';
 
 /** Amounts that run beyond the standing clusters from a time on. */
-type Beyond = Amounts & { readonly at: number };
+type Beyond = CurveAmounts & { readonly at: number };
 
 /**
  * Jobs that stay where they began: on standing capacity while it has room, otherwise beyond it; divisible in both. A
@@ -17,7 +17,7 @@ export class StayingWork {
   #isKnown = true;
 
   /** @param standing allocatable of the standing clusters */
-  constructor(standing: Amounts) {
+  constructor(standing: CurveAmounts) {
     this.#free = { ...standing };
   }
 
@@ -29,8 +29,8 @@ export class StayingWork {
       this.#isKnown = false;
       return;
     }
-    const each = amountsOf(work.size);
-    const times = (of: keyof Amounts) => (each[of] > 0 ? Math.floor(this.#free[of] / each[of]) : work.jobs!);
+    const each = curveAmountsOf(work.size);
+    const times = (of: keyof CurveAmounts) => (each[of] > 0 ? Math.floor(this.#free[of] / each[of]) : work.jobs!);
     const here = Math.max(0, Math.min(work.jobs, times('cpu'), times('memory'), times('gpu')));
     this.#take(each, here, work.jobs - here);
     this.#note(at);
@@ -44,7 +44,7 @@ export class StayingWork {
     return this.#isKnown ? this.#beyond : undefined;
   }
 
-  #take({ cpu, memory, gpu }: Amounts, here: number, beyond: number): void {
+  #take({ cpu, memory, gpu }: CurveAmounts, here: number, beyond: number): void {
     this.#free.cpu -= here * cpu;
     this.#free.memory -= here * memory;
     this.#free.gpu -= here * gpu;

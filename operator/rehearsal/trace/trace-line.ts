@@ -1,7 +1,7 @@
 import type { Pod } from '../../kube/resources.ts';
 
 /** Replicas of one workload, or jobs of one size, requested by a trace line. */
-export interface Work {
+export interface TracedWork {
   readonly name: string;
   /** Number from now on. */
   readonly replicas?: number;
@@ -61,5 +61,5 @@ export interface TraceLine {
   /** Changes of existing pools. */
   pools: { name: string; minimum?: number | undefined; maximum?: number | undefined }[];
   /** Of event `work`. */
-  work?: Work;
+  work?: TracedWork;
 }

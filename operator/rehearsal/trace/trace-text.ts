@@ -33,7 +33,7 @@ export async function* linesOf(file: string): AsyncGenerator<{ text: string; num
 }
 
 /** Cells of a CSV line (RFC 4180, without line breaks in cells). */
-export function cells(where: string, text: string): string[] {
+export function csvCells(where: string, text: string): string[] {
   if (!text.includes('"')) return text.split(',').map((cell) => cell.trim());
   const found: string[] = [];
   for (const [, quoted, plain, end] of text.matchAll(/\s*(?:"((?:[^"]|"")*)"|([^",]*))\s*(,|$)/gy)) {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseDuration } from '../../api/duration.ts';
 import { parseBytes, parseCount, parseCpu } from '../../api/quantity.ts';
 import { POD_PRIORITY } from '../../api/schema.ts';
-import type { Work } from './trace-line.ts';
+import type { TracedWork } from './trace-line.ts';
 import { traceProblem } from './trace-text.ts';
 
 /** Larger numbers are no realistic demand, and would never finish. */
@@ -72,7 +72,7 @@ interface Said {
 }
 
 /** The workload of a line. Throws a configuration problem. */
-export function workOf(where: string, name: string, said: Said): Work {
+export function tracedWorkOf(where: string, name: string, said: Said): TracedWork {
   const { replicas, jobs, cpu, memory, gpu, life, priority, clusterLabels, nodeSelector, tolerations } = said;
   if ((replicas === undefined) === (jobs === undefined))
     throw traceProblem(where, `workload ${name} has either replicas or jobs`);
@@ -96,7 +96,7 @@ export function workOf(where: string, name: string, said: Said): Work {
   };
 }
 
-function kindOf(where: string, name: string, { kind, kindLabels, kindFrom }: Said): Pick<Work, 'kind'> {
+function kindOf(where: string, name: string, { kind, kindLabels, kindFrom }: Said): Pick<TracedWork, 'kind'> {
   if (kind !== undefined) return { kind: { name: kind, labels: kindLabels ?? {}, isBroughtByHub: kindFrom === 'hub' } };
   if (kindLabels || kindFrom)
     throw traceProblem(where, `workload ${name}: kindLabels and kindFrom are about a kind, and the line names none`);

@@ -4,8 +4,8 @@ import { configurationProblem } from '../../api/errors.ts';
 import { MAX_NODES } from '../../api/worker-pool.ts';
 import { type CurveOptions, curveOf } from './curves.ts';
 import type { TraceLine } from './trace-line.ts';
-import { cells, linesOf, traceProblem } from './trace-text.ts';
-import { workFields, workOf } from './trace-work.ts';
+import { csvCells, linesOf, traceProblem } from './trace-text.ts';
+import { tracedWorkOf, workFields } from './trace-work.ts';
 
 const COLUMNS = [
   'time',
@@ -60,14 +60,14 @@ export async function* readTrace(file: string, curve: CurveOptions = {}): AsyncG
     const where = `${file}:${number}`;
     json ??= text.startsWith('{');
     if (!json && !columns) {
-      const names = cells(where, text);
+      const names = csvCells(where, text);
       ofCurve = curveOf(names, where, curve);
       columns = ofCurve ? [] : header(where, names);
       continue;
     }
     const line = ofCurve
-      ? ofCurve(where, cells(where, text))
-      : parsed(where, json ? jsonObject(where, text) : csvObject(where, columns!, cells(where, text)));
+      ? ofCurve(where, csvCells(where, text))
+      : parsed(where, json ? jsonObject(where, text) : csvObject(where, columns!, csvCells(where, text)));
     if (before && before.dated !== line.dated) {
       throw traceProblem(where, 'dates and durations in one trace', 'Write all times in the form of the first.');
     }
@@ -176,7 +176,7 @@ function parsed(where: string, object: unknown): TraceLine {
   const asksForNodes = dataPlaneNodes !== undefined || pools.length > 0;
   if (workload !== undefined) {
     if (event !== 'demand' || asksForNodes) throw traceProblem(where, 'a line with a workload asks for nothing else');
-    const said = workOf(where, workload, work);
+    const said = tracedWorkOf(where, workload, work);
     return { where, ...timeOf(where, time), cluster: cluster ?? '', event: 'work', pools: [], work: said };
   }
   if (cluster === undefined) throw traceProblem(where, 'cluster: expected a name, as the line has no workload');
@@ -194,14 +194,14 @@ function parsed(where: string, object: unknown): TraceLine {
 const DATE = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
 
 function timeOf(where: string, time: string | number): { at: number; dated: boolean } {
-  const at = instant(time);
+  const at = parseInstant(time);
   if (at) return at;
   const forms = 'a date with its zone (2026-11-10T20:00:00Z), a duration (90s, 1h30m) or a number of seconds';
   throw traceProblem(where, `"${time}" is no time`, `Write ${forms}.`);
 }
 
 /** A time as in traces and --until; undefined when invalid. */
-export function instant(time: string | number): { at: number; dated: boolean } | undefined {
+export function parseInstant(time: string | number): { at: number; dated: boolean } | undefined {
   if (typeof time === 'string' && DATE.test(time)) {
     const at = Date.parse(time);
     return Number.isNaN(at) ? undefined : { at, dated: true };

@@ -2,7 +2,7 @@ import { runtime } from '@pulumi/pulumi';
 import { ADOPTED } from '../../adopted-cluster.ts';
 import type { Owner } from '../../cloud.ts';
 import { NAMING } from '../names.ts';
-import { tagged } from '../tags.ts';
+import { withTags } from '../tags.ts';
 
 /**
  * From here on every resource of the program bears the owner's tags and a deterministic name, or declaring it throws: what
@@ -16,7 +16,7 @@ export function followHouseRules(owner: Owner): void {
     if (typeof naming === 'object') checkName(`${type} ${name}`, props[naming.property], naming.longest);
     // What others made is not ours by its tags: the sweep would take it away.
     if (name === ADOPTED) return undefined;
-    return { props: tagged(type, name, owner, props), opts };
+    return { props: withTags(type, name, owner, props), opts };
   });
 }
 

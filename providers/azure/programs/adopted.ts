@@ -7,7 +7,7 @@ import { adoptionTags } from '../../tags.ts';
 import type { AdoptedFacts } from '../adopted.ts';
 import { agentPoolBeside } from '../agent-pools.ts';
 import { ADMINISTRATOR } from '../names.ts';
-import { agentPool, clusterOutputs, grant } from './cluster.ts';
+import { agentPool, clusterOutputs, grantRole } from './cluster.ts';
 
 /** Inputs of the layer `adopted`. */
 export interface AdoptedInputs extends Omit<ManagedClusterInputs, 'network' | 'adopt'> {
@@ -93,7 +93,7 @@ export async function adopted(inputs: AdoptedInputs): Promise<ProgramOutputs> {
   if (found.administrators) {
     const us = await getClientConfig();
     // Azure takes no second assignment of the same.
-    if (!found.administrators.includes(us.objectId)) grant(owner, us, { ...ADMINISTRATOR, scope: found.id }, [aks]);
+    if (!found.administrators.includes(us.objectId)) grantRole(owner, us, { ...ADMINISTRATOR, scope: found.id }, [aks]);
   }
   const cluster = { owner, zones, kubernetesVersion: upgrade ?? found.version };
   for (const pool of pools) {

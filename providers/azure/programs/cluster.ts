@@ -18,7 +18,7 @@ import type { CloudPool, ManagedClusterInputs, Owner } from '../../cloud.ts';
 import { poolResource } from '../../pool-resource.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
 import { tagsOf } from '../../tags.ts';
-import { type AgentPoolPlan, agentPoolNameOf, agentPoolOf, isAutoscaled, systemPool } from '../agent-pools.ts';
+import { type AgentPoolPlan, agentPoolNameOf, agentPoolOf, isPoolAutoscaled, systemPool } from '../agent-pools.ts';
 import { certificateAuthorityOf } from '../kubeconfig.ts';
 import {
   ADMINISTRATOR,
@@ -30,7 +30,7 @@ import {
   resourceGroupName,
   roleAssignmentName,
 } from '../names.ts';
-import { found } from './look-ups.ts';
+import { findResource } from './look-ups.ts';
 
 /**
  * The tenth address of the range of Services, where AKS puts the cluster's DNS by default (10.0.0.10 of 10.0.0.0/16); '' for no
@@ -64,7 +64,7 @@ export async function cluster(inputs: ManagedClusterInputs): Promise<ProgramOutp
   const identity = new UserAssignedIdentity('identity', { ...common, resourceName: identityName(owner) });
   const subnet = inputs.network.subnets[0]!.id;
   const mayJoin = { purpose: 'subnet', role: NETWORK_CONTRIBUTOR, scope: subnet, principalId: identity.principalId };
-  const joinsSubnet = grant(owner, us, mayJoin);
+  const joinsSubnet = grantRole(owner, us, mayJoin);
 
   const aks = new ManagedCluster(
     'cluster',
@@ -100,7 +100,7 @@ export async function cluster(inputs: ManagedClusterInputs): Promise<ProgramOutp
     },
     { dependsOn: joinsSubnet },
   );
-  grant(owner, us, { ...ADMINISTRATOR, scope: managedClusterID(us.subscriptionId, owner) }, [aks]);
+  grantRole(owner, us, { ...ADMINISTRATOR, scope: managedClusterID(us.subscriptionId, owner) }, [aks]);
   const at = { resourceGroupName: group, resourceName: managedClusterName(owner) };
   for (const pool of pools) {
     // Goes with the cluster: deleting it first would only take time.
@@ -111,7 +111,7 @@ export async function cluster(inputs: ManagedClusterInputs): Promise<ProgramOutp
 }
 
 /** Gives somebody, by default us, a role on something. */
-export function grant(
+export function grantRole(
   owner: Owner,
   us: { subscriptionId: string; objectId: string },
   to: { purpose: string; role: string; scope: string; principalId?: Input<string> },
@@ -166,7 +166,7 @@ export async function agentPool(
   options: CustomResourceOptions,
 ): Promise<void> {
   const id = { ...at, agentPoolName: agentPoolNameOf(pool, plan()) };
-  const now = isAutoscaled(pool) ? await found(getAgentPool(id)) : undefined;
+  const now = isPoolAutoscaled(pool) ? await findResource(getAgentPool(id)) : undefined;
   new AgentPool(
     poolResource(pool.name),
     { ...plan(now?.count), ...id },

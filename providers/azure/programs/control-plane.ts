@@ -4,7 +4,7 @@ import * as pulumi from '@pulumi/pulumi';
 import type { ControlPlaneInputs } from '../../cloud.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
 import { POOL_TAG, tagsOf } from '../../tags.ts';
-import { zonesOf } from '../agent-pools.ts';
+import { poolZonesOf } from '../agent-pools.ts';
 import { resourceGroupName, scaleSetName } from '../names.ts';
 import { profileOf } from './machines.ts';
 
@@ -24,7 +24,7 @@ export function controlPlane({ owner, region, zones, network, endpoint, pool }: 
     singlePlacementGroup: false,
     automaticRepairsPolicy: { enabled: false },
     sku: { name: pool.machineType, tier: 'Standard', capacity: pool.desired ?? pool.minimum },
-    zones: zonesOf(pool, zones),
+    zones: poolZonesOf(pool, zones),
     virtualMachineProfile: profileOf({ owner, network }, pool, endpoint.extra.securityGroup!, {
       // cloud-init unpacks it. In Pulumi's state it is encrypted, since it may hold keys.
       told: pulumi.secret(gzipSync(pool.userData).toString('base64')),

@@ -9,10 +9,10 @@ import type { Input, Output } from '@pulumi/pulumi';
 import type { MachinePool, MachinesInputs, Owner } from '../../cloud.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
 import { POOL_TAG, tagsOf } from '../../tags.ts';
-import { countOf, isAutoscaled, zonesOf } from '../agent-pools.ts';
+import { declaredCountOf, isPoolAutoscaled, poolZonesOf } from '../agent-pools.ts';
 import { imageReferenceOf } from '../machine-image.ts';
 import { resourceGroupName, scaleSetName, securityGroupName } from '../names.ts';
-import { found } from './look-ups.ts';
+import { findResource } from './look-ups.ts';
 
 const KUBELET_PORT = '10250';
 
@@ -70,7 +70,7 @@ async function scaleSet(
   const { owner, region, zones } = inputs;
   const id = { resourceGroupName: resourceGroupName(owner), vmScaleSetName: scaleSetName(owner, pool.name) };
   // What is declared replaces what is there, the number too.
-  const now = isAutoscaled(pool) ? await found(getVirtualMachineScaleSet(id)) : undefined;
+  const now = isPoolAutoscaled(pool) ? await findResource(getVirtualMachineScaleSet(id)) : undefined;
   return new VirtualMachineScaleSet(`pool-${pool.name}`, {
     ...id,
     location: region,
@@ -79,8 +79,8 @@ async function scaleSet(
     // As many hosts as there are; the only value for machines in zones.
     platformFaultDomainCount: 1,
     singlePlacementGroup: false,
-    sku: { name: pool.machineType, tier: 'Standard', capacity: countOf(pool, now?.sku?.capacity) },
-    zones: zonesOf(pool, zones),
+    sku: { name: pool.machineType, tier: 'Standard', capacity: declaredCountOf(pool, now?.sku?.capacity) },
+    zones: poolZonesOf(pool, zones),
     virtualMachineProfile: profileOf(inputs, pool, wall),
   });
 }

@@ -7,7 +7,7 @@ import { type Input, interpolate, type Output, type Resource, unsecret } from '@
 import type { ManagedClusterInputs, Owner } from '../../cloud.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
 import { POOL_TAG } from '../../tags.ts';
-import { descriptionOf, labelsOf } from '../labels.ts';
+import { descriptionOf, gcpLabelsOf } from '../labels.ts';
 import { clusterName, keyRingName, SECRETS_KEY, serviceAccountName } from '../names.ts';
 import { type NodePoolPlan, nodePoolsOf } from '../node-pools.ts';
 
@@ -27,7 +27,7 @@ export function cluster(inputs: ManagedClusterInputs): ProgramOutputs {
       name: clusterName(owner),
       location: region,
       nodeLocations: zones,
-      resourceLabels: labelsOf(owner),
+      resourceLabels: gcpLabelsOf(owner),
       // A person's protection is our own object's: this one would only make a destroy fail half-way.
       deletionProtection: false,
       // Outside of channels, GKE upgrades nodes when we say so; see NodePool.version.
@@ -129,7 +129,7 @@ function secretsKey(owner: Owner, region: string, projectNumber: Output<string>)
     keyRing: ring.id,
     purpose: 'ENCRYPT_DECRYPT',
     rotationPeriod: `${90 * 24 * 60 * 60}s`,
-    labels: labelsOf(owner),
+    labels: gcpLabelsOf(owner),
   });
   const grant = new CryptoKeyIAMMember('secrets-gke', {
     cryptoKeyId: key.id,
@@ -165,7 +165,7 @@ export function nodeConfigOf({ pool, labels, taints, accelerator }: NodePoolPlan
     ...(pool.diskGiB !== undefined && { diskSizeGb: pool.diskGiB }),
     labels,
     taints,
-    resourceLabels: labelsOf(owner, { [POOL_TAG]: pool.name }),
+    resourceLabels: gcpLabelsOf(owner, { [POOL_TAG]: pool.name }),
     ...(accelerator && {
       guestAccelerators: [{ ...accelerator, gpuDriverInstallationConfig: { gpuDriverVersion: 'DEFAULT' } }],
     }),

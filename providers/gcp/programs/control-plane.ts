@@ -3,9 +3,9 @@ import { BackendService, GlobalForwardingRule, HealthCheck, TargetTCPProxy } fro
 import * as pulumi from '@pulumi/pulumi';
 import type { ControlPlaneInputs } from '../../cloud.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
-import { descriptionOf, labelsOf } from '../labels.ts';
+import { descriptionOf, gcpLabelsOf } from '../labels.ts';
 import { computeName } from '../names.ts';
-import { group, template } from './machines.ts';
+import { instanceGroup, instanceTemplate } from './machines.ts';
 
 /** The group's name of the API servers' port. */
 const PORT_NAME = 'api-server';
@@ -27,8 +27,8 @@ export function controlPlane({ owner, region, zones, network, endpoint, pool }: 
     'user-data': pulumi.secret(gzipSync(pool.userData).toString('base64')),
     'user-data-encoding': 'base64',
   };
-  const made = template({ owner, network }, pool, endpoint.extra.serviceAccount!, told);
-  const machines = group({ owner, region, zones }, pool, made, {
+  const made = instanceTemplate({ owner, network }, pool, endpoint.extra.serviceAccount!, told);
+  const machines = instanceGroup({ owner, region, zones }, pool, made, {
     namedPorts: [{ name: PORT_NAME, port }],
     // A member of etcd leaves before its machine does, and only we know when it has.
     instanceLifecyclePolicy: { defaultActionOnFailure: 'DO_NOTHING' },
@@ -54,7 +54,7 @@ export function controlPlane({ owner, region, zones, network, endpoint, pool }: 
   new GlobalForwardingRule('control-plane', {
     name,
     description,
-    labels: labelsOf(owner),
+    labels: gcpLabelsOf(owner),
     loadBalancingScheme: SCHEME,
     ipProtocol: 'TCP',
     ipAddress: endpoint.extra.address ?? '',

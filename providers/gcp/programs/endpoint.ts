@@ -1,7 +1,7 @@
 import { Firewall, GlobalAddress } from '@pulumi/gcp/compute/index.js';
 import type { EndpointInputs } from '../../cloud.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
-import { descriptionOf, labelsOf } from '../labels.ts';
+import { descriptionOf, gcpLabelsOf } from '../labels.ts';
 import { computeName } from '../names.ts';
 import { machineIdentity } from './machines.ts';
 
@@ -17,7 +17,7 @@ export function endpoint({ owner, network, port }: EndpointInputs): ProgramOutpu
   const address = new GlobalAddress('endpoint', {
     name: computeName(owner, 'endpoint'),
     description,
-    labels: labelsOf(owner),
+    labels: gcpLabelsOf(owner),
     addressType: 'EXTERNAL',
     ipVersion: 'IPV4',
   });

@@ -10,7 +10,7 @@ import { shortHash } from '../../../operator/api/names.ts';
 import type { MachinePool, MachinesInputs, NetworkOutputs, Owner } from '../../cloud.ts';
 import type { ProgramOutputs } from '../../pulumi/program.ts';
 import { POOL_HASH_TAG, POOL_TAG } from '../../tags.ts';
-import { descriptionOf, labelsOf } from '../labels.ts';
+import { descriptionOf, gcpLabelsOf } from '../labels.ts';
 import { computeName, instanceBaseName, serviceAccountName } from '../names.ts';
 
 const KUBELET_PORT = '10250';
@@ -21,7 +21,9 @@ export function machines(inputs: MachinesInputs): ProgramOutputs {
   // With a control plane on machines beside these, it is made with its endpoint.
   const account = inputs.endpoint?.extra.serviceAccount ?? machineIdentity(owner, inputs.network);
   kubeletWall(inputs, account);
-  const groups = pools.map((pool) => [pool.name, group(inputs, pool, template(inputs, pool, account))] as const);
+  const groups = pools.map(
+    (pool) => [pool.name, instanceGroup(inputs, pool, instanceTemplate(inputs, pool, account))] as const,
+  );
   return {
     extra: { serviceAccount: account },
     groups: Object.fromEntries(groups.map(([pool, made]) => [pool, made.name])),
@@ -66,14 +68,14 @@ function kubeletWall({ owner, network, kubeletClients }: MachinesInputs, account
  * The template of a pool.
  * @param told what machines find in their metadata, where it is not the pool's user data as it is
  */
-export function template(
+export function instanceTemplate(
   { owner, network }: Pick<MachinesInputs, 'owner' | 'network'>,
   pool: MachinePool,
   account: Input<string>,
   told?: Record<string, Input<string>>,
 ): InstanceTemplate {
   const hash = pool.hash !== undefined && { [POOL_HASH_TAG]: pool.hash };
-  const labels = labelsOf(owner, { [POOL_TAG]: pool.name, ...hash });
+  const labels = gcpLabelsOf(owner, { [POOL_TAG]: pool.name, ...hash });
   const subnetwork = network.subnets[0]!.id;
   const fixed = {
     machineType: pool.machineType,
@@ -124,7 +126,7 @@ function schedulingOf({ spot, gpu }: MachinePool) {
 }
 
 /** @param more what only this group is like */
-export function group(
+export function instanceGroup(
   { owner, region, zones }: Pick<MachinesInputs, 'owner' | 'region' | 'zones'>,
   pool: MachinePool,
   made: InstanceTemplate,

@@ -7,7 +7,7 @@ import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../../operator/api/gr
 import { installManifests } from '../../../operator/api/install.ts';
 import { OPERATOR_USER } from '../../../operator/api/roles.ts';
 import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
-import { refusalOf } from '../../../operator/controllers/burst/candidates.ts';
+import { candidateRefusalOf } from '../../../operator/controllers/burst/candidates.ts';
 import type { BurstDependencies } from '../../../operator/controllers/burst/dependencies.ts';
 import { gardenWorld } from '../../../operator/controllers/burst/garden-world.ts';
 import { manifestOf } from '../../../operator/controllers/burst/own-clusters.ts';
@@ -195,7 +195,13 @@ describe("the operator's user", () => {
   const tried = async (spec: object) => {
     const [candidate] = policy('trial', { candidates: [{ name: 'a', template: template(spec) }] }).spec.candidates;
     const owner = { ...policy('trial'), metadata: { ...policy('trial').metadata, uid: 'uid' } };
-    return refusalOf(gardenWorld(deps()), owner, candidate!, { nodes: { a: 3 } }, new AbortController().signal);
+    return candidateRefusalOf(
+      gardenWorld(deps()),
+      owner,
+      candidate!,
+      { nodes: { a: 3 } },
+      new AbortController().signal,
+    );
   };
 
   test('validates templates by dry runs, which create nothing', async () => {

@@ -7,7 +7,7 @@ import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { API_VERSION } from '../../../operator/api/group.ts';
 import { installManifests } from '../../../operator/api/install.ts';
-import { profileManifests, simulated } from '../../../operator/api/profiles.ts';
+import { profileManifests, simulatedProfile } from '../../../operator/api/profiles.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { DecidedSizes } from '../../../operator/controllers/decided-sizes.ts';
@@ -67,7 +67,7 @@ beforeAll(async () => {
   for (const cache of [profiles, clusters, shoots]) cache.start();
   await Promise.all([profiles, clusters, shoots].map((cache) => cache.whenSynced(AbortSignal.timeout(30_000))));
   const aws = (await profileManifests()).find(({ metadata }) => metadata.name === 'aws')!;
-  await garden.client.apply(simulated(aws));
+  await garden.client.apply(simulatedProfile(aws));
   await profiles.stop();
   const file = join(garden.directory, 'kubeconfig');
   await writeFile(file, garden.kubeconfig);

@@ -2,10 +2,10 @@ import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { silent } from '../../../operator/kube/log.ts';
-import { aws } from '../../../providers/aws/index.ts';
-import { azure } from '../../../providers/azure/index.ts';
-import type { CloudContext, ManagedCluster, ManagedClusters } from '../../../providers/cloud.ts';
-import { gcp } from '../../../providers/gcp/index.ts';
+import { awsClusters } from '../../../providers/aws/index.ts';
+import { azureClusters } from '../../../providers/azure/index.ts';
+import type { CloudContext, ManagedClusters, WantedCluster } from '../../../providers/cloud.ts';
+import { gcpClusters } from '../../../providers/gcp/index.ts';
 import type { StackRunner } from '../../../providers/pulumi/stack-runner.ts';
 import type { Plugin } from '../../kit/cloud/client.ts';
 import type { CloudName, WebEndpoints } from '../../kit/cloud/index.ts';
@@ -38,7 +38,7 @@ const SCENES: readonly Testbed[] = [
     cloud: 'aws',
     cluster: T.cluster,
     pool: T.nodeGroup,
-    clusters: (runner, web) => aws(runner, web.aws),
+    clusters: (runner, web) => awsClusters(runner, web.aws),
     async build(plugin) {
       const ground = await awsGround(plugin, NAME, 9);
       const chosen = { enabledClusterLogTypes: ['audit'], tags: { team: 'shop' }, version: '1.35' };
@@ -56,7 +56,7 @@ const SCENES: readonly Testbed[] = [
     cloud: 'gcp',
     cluster: T.gke,
     pool: T.nodePool,
-    clusters: (runner, web) => gcp(runner, web.gcp),
+    clusters: (runner, web) => gcpClusters(runner, web.gcp),
     async build(plugin) {
       const ground = await gcpGround(plugin, NAME);
       const chosen = {
@@ -86,7 +86,7 @@ const SCENES: readonly Testbed[] = [
     cloud: 'azure-native',
     cluster: T.aks,
     pool: T.agentPool,
-    clusters: (runner, web) => azure(runner, web.azure),
+    clusters: (runner, web) => azureClusters(runner, web.azure),
     async build(plugin) {
       const ground = await azureGround(plugin, NAME);
       const chosen = {
@@ -129,7 +129,7 @@ describe.each(LIVES)('a cluster at %s that others made, by the %s engine', (_clo
     signal: new AbortController().signal,
     now: () => new Date(),
   });
-  const wanted = (deletionPolicy: 'Release' | 'Delete', more: Partial<ManagedCluster> = {}): ManagedCluster => ({
+  const wanted = (deletionPolicy: 'Release' | 'Delete', more: Partial<WantedCluster> = {}): WantedCluster => ({
     region,
     zones: testbed.zones,
     kubernetesVersion: '',
@@ -139,7 +139,7 @@ describe.each(LIVES)('a cluster at %s that others made, by the %s engine', (_clo
     adopt: { id: testbed.id, deletionPolicy },
     ...more,
   });
-  const pool: ManagedCluster['pools'][number] = {
+  const pool: WantedCluster['pools'][number] = {
     name: 'ours',
     machineType: testbed.machineType,
     minimum: 1,

@@ -24,7 +24,7 @@ import type {
   ProviderContext,
 } from '../../../providers/contract.ts';
 import { gcpProvider } from '../../../providers/gcp/index.ts';
-import { labelsOf } from '../../../providers/gcp/labels.ts';
+import { gcpLabelsOf } from '../../../providers/gcp/labels.ts';
 import { clusterName } from '../../../providers/gcp/names.ts';
 import { tagsOf } from '../../../providers/tags.ts';
 import type { Plugin } from '../../kit/cloud/client.ts';
@@ -240,7 +240,7 @@ const theirs: Record<CloudName, (plugin: Plugin, other: Owner) => Promise<unknow
     await plugin.create(T.gke, 'cluster', {
       ...ground.cluster,
       name: clusterName(other),
-      resourceLabels: labelsOf(other),
+      resourceLabels: gcpLabelsOf(other),
     });
   },
   async 'azure-native'(plugin, other) {

@@ -2,10 +2,10 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import type { ErrorCode } from '../../../operator/api/errors.ts';
 import { silent } from '../../../operator/kube/log.ts';
-import { aws } from '../../../providers/aws/index.ts';
-import { azure } from '../../../providers/azure/index.ts';
+import { awsClusters } from '../../../providers/aws/index.ts';
+import { azureClusters } from '../../../providers/azure/index.ts';
 import type { CloudContext, ManagedClusters } from '../../../providers/cloud.ts';
-import { gcp } from '../../../providers/gcp/index.ts';
+import { gcpClusters } from '../../../providers/gcp/index.ts';
 import type { StackRunner } from '../../../providers/pulumi/stack-runner.ts';
 import { tagsOf } from '../../../providers/tags.ts';
 import type { Account, CloudName } from '../../kit/cloud/index.ts';
@@ -18,7 +18,11 @@ let managed: Record<CloudName, ManagedClusters>;
 
 beforeAll(async () => {
   const web = await fake.cloud.web();
-  managed = { aws: aws(noRunner, web.aws), gcp: gcp(noRunner, web.gcp), 'azure-native': azure(noRunner, web.azure) };
+  managed = {
+    aws: awsClusters(noRunner, web.aws),
+    gcp: gcpClusters(noRunner, web.gcp),
+    'azure-native': azureClusters(noRunner, web.azure),
+  };
 });
 afterEach(() => fake.cloud.faults.clear());
 

@@ -5,10 +5,10 @@ import { describe, expect, it } from 'vitest';
 import { profileManifests } from '../../../operator/api/profiles.ts';
 import { clusterIn } from '../../../operator/controllers/managed/wish.ts';
 import { silent } from '../../../operator/kube/log.ts';
-import { aws } from '../../../providers/aws/index.ts';
-import { azure } from '../../../providers/azure/index.ts';
+import { awsClusters } from '../../../providers/aws/index.ts';
+import { azureClusters } from '../../../providers/azure/index.ts';
 import type { CloudContext, ManagedClusters } from '../../../providers/cloud.ts';
-import { gcp } from '../../../providers/gcp/index.ts';
+import { gcpClusters } from '../../../providers/gcp/index.ts';
 import type { Account, CloudName } from '../../kit/cloud/index.ts';
 import { jwt } from '../../unit/providers/jwt.ts';
 import { cloudForFile, REGIONS, runnersForFile } from './testbed.ts';
@@ -26,9 +26,9 @@ const kept = runnersForFile(
   async (runners) => {
     const web = await fake.cloud.web();
     managed = {
-      aws: aws(runners.aws, web.aws),
-      gcp: gcp(runners.gcp, web.gcp),
-      'azure-native': azure(runners['azure-native'], web.azure),
+      aws: awsClusters(runners.aws, web.aws),
+      gcp: gcpClusters(runners.gcp, web.gcp),
+      'azure-native': azureClusters(runners['azure-native'], web.azure),
     };
   },
 );

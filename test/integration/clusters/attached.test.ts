@@ -26,7 +26,7 @@ import {
   WORKERCLUSTERS,
 } from '../../../operator/kube/resources.ts';
 import { type Operator, startOperator } from '../../../operator/operator.ts';
-import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 import { type FlakyProxy, startFlakyProxy } from '../../kit/flaky-proxy.ts';
 import { addNode } from '../../kit/hubs/hub-testbed.ts';
@@ -229,19 +229,19 @@ describe('a kubeconfig that a tenant wrote', () => {
     ],
     [
       'shows who somebody is',
-      () => kubeconfig({ server: theirs.url, ca: theirs.ca, token: 'wrong', name: 'c', user: 'u' }),
+      () => writeKubeconfigText({ server: theirs.url, ca: theirs.ca, token: 'wrong', name: 'c', user: 'u' }),
       'Unauthorized',
       /does not accept the credentials/,
     ],
     [
       'gives rights',
-      () => kubeconfig({ server: theirs.url, ca: theirs.ca, token: theirs.readerToken, name: 'c', user: 'u' }),
+      () => writeKubeconfigText({ server: theirs.url, ca: theirs.ca, token: theirs.readerToken, name: 'c', user: 'u' }),
       'Forbidden',
       /may not get namespace kube-system$/,
     ],
     [
       'leads to whom its authority vouches for',
-      () => kubeconfig({ server: theirs.url, ca: others.ca, token: 't', name: 'c', user: 'u' }),
+      () => writeKubeconfigText({ server: theirs.url, ca: others.ca, token: 't', name: 'c', user: 'u' }),
       'NotReachable',
       /./,
     ],

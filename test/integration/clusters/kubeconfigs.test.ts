@@ -8,7 +8,7 @@ import { LABELS } from '../../../operator/api/group.ts';
 import { installManifests } from '../../../operator/api/install.ts';
 import { OPERATOR_USER } from '../../../operator/api/roles.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
-import { askForCertificate, type Wanted } from '../../../operator/cli/kubeconfig/ask.ts';
+import { askForCertificate, type WantedKubeconfig } from '../../../operator/cli/kubeconfig/ask.ts';
 import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
 import { answerRequest, type KubeconfigDependencies } from '../../../operator/controllers/kubeconfigs/controller.ts';
@@ -31,7 +31,7 @@ let controller: Controller;
 let world: KubeconfigDependencies;
 const { signal } = new AbortController();
 const NAMESPACE = 'shop';
-const wanted = (more: Partial<Wanted> = {}): Wanted => ({
+const wanted = (more: Partial<WantedKubeconfig> = {}): WantedKubeconfig => ({
   namespace: NAMESPACE,
   name: 'blue',
   role: 'admin',

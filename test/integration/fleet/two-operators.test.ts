@@ -10,7 +10,7 @@ import { OPERATOR_USER } from '../../../operator/api/roles.ts';
 import { receiptIn } from '../../../operator/kube/receipt.ts';
 import { PODS, type Pod, type Secret } from '../../../operator/kube/resources.ts';
 import type { KeyPair } from '../../../operator/pki/certificates.ts';
-import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 import { casesOf } from '../../kit/cases.ts';
 import { HoldingProxy } from '../../kit/holding-proxy.ts';
 import { bind } from '../../kit/hubs/karmada-burst-testbed.ts';
@@ -76,7 +76,7 @@ async function start(identity: string, lease = SHARED, by = garden.server.url, t
   await mkdir(directory, { recursive: true });
   const file = join(garden.server.directory, `${identity}.kubeconfig`);
   const { ca, url, readerToken } = garden.server;
-  await writeFile(file, kubeconfig({ server: by, ca, ...operatorKeys, name: 'test', user: 'operator' }));
+  await writeFile(file, writeKubeconfigText({ server: by, ca, ...operatorKeys, name: 'test', user: 'operator' }));
   const told: OperatorChild = {
     kubeconfig: file,
     lease,

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { HubSpec } from '../../../operator/api/hub.ts';
-import { DESCRIPTIONS, MANAGEDCLUSTERS, SUBSCRIPTIONS } from '../../../operator/hubs/clusternet.ts';
+import { CLUSTERNET_CLUSTERS, DESCRIPTIONS, SUBSCRIPTIONS } from '../../../operator/hubs/clusternet.ts';
 import { CONFIGMAPS, type KubeObject, NAMESPACES, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { keepsMembers, sweepMember } from '../../kit/conformance/hubs.ts';
 import { Clusternet, subscription } from '../../kit/hubs/clusternet.ts';
@@ -31,7 +31,7 @@ keepsMembers({
   costs: { join: 17, leave: 11 },
   type: 'Clusternet',
   open: async () => (await open()).testbed,
-  kinds: [MANAGEDCLUSTERS, NAMESPACES],
+  kinds: [CLUSTERNET_CLUSTERS, NAMESPACES],
   shows: `/managedclusters/${NAME}`,
   taken: {
     resource: NAMESPACES,
@@ -46,7 +46,7 @@ keepsMembers({
       status: { apiserverURL: server },
     };
     const whyNot = "ManagedCluster shop/theirs of the hub has an agent of somebody else's";
-    return { name: 'theirs', objects: [{ resource: MANAGEDCLUSTERS, object }], whyNot };
+    return { name: 'theirs', objects: [{ resource: CLUSTERNET_CLUSTERS, object }], whyNot };
   },
 });
 
@@ -87,7 +87,7 @@ describe('Clusternet and its clusters', () => {
   };
   const deployed = async () =>
     (await testbed.member.client.getOrUndefined(CONFIGMAPS, 'web-base-generic', 'default')) !== undefined;
-  const cluster = () => testbed.garden.client.getOrUndefined(MANAGEDCLUSTERS, NAME, NAMESPACE);
+  const cluster = () => testbed.garden.client.getOrUndefined(CLUSTERNET_CLUSTERS, NAME, NAMESPACE);
   const taints = async () =>
     ((await cluster())?.spec as { taints?: { key: string }[] } | undefined)?.taints?.map(({ key }) => key) ?? [];
   const ready = async () =>

@@ -12,8 +12,8 @@ import {
   LEASES,
   MEMBERSHIPS,
   NAMESPACES,
+  RBAC_ROLES,
   ROLEBINDINGS,
-  ROLES,
   SECRETS,
   SERVICEACCOUNTS,
 } from '../../../operator/kube/resources.ts';
@@ -27,7 +27,7 @@ const SPEC: HubSpec = {
   karmada: { syncMode: 'Pull' },
   member: { agentImage: 'registry.example.com/karmada-agent:v1.19.0' },
 };
-const IN_HUB = [CLUSTERS, SERVICEACCOUNTS, CLUSTERROLES, CLUSTERROLEBINDINGS, ROLES, ROLEBINDINGS];
+const IN_HUB = [CLUSTERS, SERVICEACCOUNTS, CLUSTERROLES, CLUSTERROLEBINDINGS, RBAC_ROLES, ROLEBINDINGS];
 const NAME = 'shop--demo';
 const NAMESPACE = `karmada-es-${NAME}`;
 

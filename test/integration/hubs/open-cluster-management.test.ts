@@ -14,8 +14,8 @@ import {
   CSRS,
   type KubeObject,
   NAMESPACES,
+  RBAC_ROLES,
   ROLEBINDINGS,
-  ROLES,
   SECRETS,
   SERVICEACCOUNTS,
 } from '../../../operator/kube/resources.ts';
@@ -100,7 +100,7 @@ describe('a cluster in Open Cluster Management', () => {
   /** What is in the hub that names the cluster or its agents, except what the operator keeps of it. */
   const leftovers = async () => {
     const kinds = [MANAGEDCLUSTERS, KLUSTERLETS, NAMESPACES, CSRS, SECRETS, SERVICEACCOUNTS, MANIFESTWORKS, ADDONS];
-    const rights = [CLUSTERROLES, CLUSTERROLEBINDINGS, ROLES, ROLEBINDINGS];
+    const rights = [CLUSTERROLES, CLUSTERROLEBINDINGS, RBAC_ROLES, ROLEBINDINGS];
     const lists = await Promise.all([...kinds, ...rights].map((kind) => testbed.garden.client.list(kind)));
     return lists
       .flatMap(({ items }) =>

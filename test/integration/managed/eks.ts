@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { silent } from '../../../operator/kube/log.ts';
-import { aws } from '../../../providers/aws/index.ts';
+import { awsClusters } from '../../../providers/aws/index.ts';
 import { PulumiRunner } from '../../../providers/pulumi/runner.ts';
 import { type Account, type FakeCloud, fakeCloud } from '../../kit/cloud/index.ts';
 import { ManagedGarden, ManagedOperator, memoryProfile } from '../../kit/managed-garden.ts';
@@ -64,7 +64,7 @@ export function eksForFile(): EksTestbed {
       stateURL: pathToFileURL(join(dir, 'state')).href,
       async operator() {
         const web = await cloud.web();
-        const operator = new ManagedOperator(garden, { managed: () => aws(runner, web.aws) }, 'one', '1', {
+        const operator = new ManagedOperator(garden, { managed: () => awsClusters(runner, web.aws) }, 'one', '1', {
           aws: profile,
         });
         onTestFinished(() => operator.stop());

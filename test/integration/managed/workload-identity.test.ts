@@ -18,10 +18,10 @@ import {
   WORKLOADIDENTITIES,
 } from '../../../operator/kube/resources.ts';
 import { type Operator, startOperator } from '../../../operator/operator.ts';
-import { aws } from '../../../providers/aws/index.ts';
-import { azure } from '../../../providers/azure/index.ts';
+import { awsClusters } from '../../../providers/aws/index.ts';
+import { azureClusters } from '../../../providers/azure/index.ts';
 import type { ManagedClusters } from '../../../providers/cloud.ts';
-import { gcp } from '../../../providers/gcp/index.ts';
+import { gcpClusters } from '../../../providers/gcp/index.ts';
 import type { StackRunner } from '../../../providers/pulumi/stack-runner.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 import { type Account, type CloudName, type FakeCloud, fakeCloud } from '../../kit/cloud/index.ts';
@@ -57,9 +57,9 @@ beforeAll(async () => {
   const web = await cloud.web();
   const noRunner = {} as StackRunner;
   const managed: Record<string, ManagedClusters> = {
-    aws: aws(noRunner, web.aws),
-    gcp: gcp(noRunner, web.gcp),
-    azure: azure(noRunner, web.azure),
+    aws: awsClusters(noRunner, web.aws),
+    gcp: gcpClusters(noRunner, web.gcp),
+    azure: azureClusters(noRunner, web.azure),
   };
   operatorsOwn = garden.connect(await garden.certificate(OPERATOR_USER));
   operator = await startOperator(

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { identityOf } from '../../../providers/pulumi/processes.ts';
+import { engineIdentityOf } from '../../../providers/pulumi/processes.ts';
 import { applyPatiently, PATIENCE_MS, sceneForFile, until } from './stacks.ts';
 
 const testbed = sceneForFile();
@@ -69,7 +69,7 @@ describe('cancelling', { timeout: PATIENCE_MS }, () => {
     cancelling.abort();
     await expect(running).rejects.toThrow('not wanted any more');
     await until(async () => (await testbed.cloud.processes()).length === 0);
-    await until(() => identityOf(engine) === undefined);
+    await until(() => engineIdentityOf(engine) === undefined);
     testbed.cloud.faults.clear();
     // The cloud still makes the cluster for a while.
     await applyPatiently(runner, testbed.request('stuck'));
@@ -99,7 +99,7 @@ describe('cancelling', { timeout: PATIENCE_MS }, () => {
     await runner.close();
     await expect(running).rejects.toThrow(/being closed/);
     expect(runner.workers).toEqual([]);
-    expect(workers.map(identityOf)).toEqual([undefined]);
+    expect(workers.map(engineIdentityOf)).toEqual([undefined]);
     expect(await testbed.cloud.processes()).toEqual([]);
   });
 });

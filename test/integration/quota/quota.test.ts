@@ -3,7 +3,7 @@ import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { API_VERSION } from '../../../operator/api/group.ts';
 import { installManifests } from '../../../operator/api/install.ts';
-import { profileManifests, simulated } from '../../../operator/api/profiles.ts';
+import { profileManifests, simulatedProfile } from '../../../operator/api/profiles.ts';
 import type { Quota } from '../../../operator/api/quota.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { Informer, waitFor } from '../../../operator/kube/informer.ts';
@@ -30,7 +30,7 @@ beforeAll(async () => {
   for (const cache of [profiles, clusters, quotas]) cache.start();
   await Promise.all([profiles, clusters, quotas].map((cache) => cache.whenSynced(AbortSignal.timeout(30_000))));
   const aws = (await profileManifests()).find(({ metadata }) => metadata.name === 'aws')!;
-  await garden.client.apply(simulated(aws));
+  await garden.client.apply(simulatedProfile(aws));
   await profiles.stop();
   const options = {
     garden: await garden.asOperator(),

@@ -8,9 +8,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { API_VERSION } from '../../../operator/api/group.ts';
 import { installManifests } from '../../../operator/api/install.ts';
 import { productionModuleFiles } from '../../../operator/garden/images/operator-image/build-operator-image.ts';
-import { libraries } from '../../../operator/garden/images/operator-image/contents.ts';
+import { linkedLibraries } from '../../../operator/garden/images/operator-image/contents.ts';
 import { writeArchive } from '../../../operator/release/archive.ts';
-import { cliArchive, type Manifest } from '../../../operator/release/cli-archive.ts';
+import { cliArchive, type PackageManifest } from '../../../operator/release/cli-archive.ts';
 import { runCommand } from '../../kit/run.ts';
 import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 
@@ -24,7 +24,7 @@ let command: string;
 
 /** Copies a program with the libraries that it is linked to. */
 async function addProgram(path: string, as: string): Promise<void> {
-  const needed = libraries(execFileSync('ldd', [path], { encoding: 'utf8' }));
+  const needed = linkedLibraries(execFileSync('ldd', [path], { encoding: 'utf8' }));
   for (const [from, to] of [[path, as], ...needed.map((library) => [library, library])] as [string, string][]) {
     await mkdir(dirname(join(machine, to)), { recursive: true });
     await copyFile(await realpath(from), join(machine, to), constants.COPYFILE_FICLONE);
@@ -38,7 +38,7 @@ beforeAll(async () => {
   if (!isRoot) return;
   api = await sharedApiserver();
   machine = await mkdtemp(join(tmpdir(), 'coppice-machine-'));
-  const manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as Manifest;
+  const manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as PackageManifest;
   const tracked = execFileSync('git', ['ls-files', '-z'], { cwd: ROOT, encoding: 'utf8' }).split('\0').filter(Boolean);
   const modules = await productionModuleFiles();
   const archive = join(machine, 'cli.tar.gz');

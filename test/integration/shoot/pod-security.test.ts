@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { reaching } from '../../../operator/controllers/shoot/control-plane-values.ts';
+import { reachValues } from '../../../operator/controllers/shoot/control-plane-values.ts';
 import { type PodSecurityLevel, podSecurityLabels } from '../../../operator/kube/pod-security.ts';
 import { type KubeObject, NAMESPACES } from '../../../operator/kube/resources.ts';
 import type { ControlPlane } from '../../../operator/shoot/values.ts';
@@ -59,7 +59,7 @@ describe('an API server that enforces Pod Security in the namespace of a shoot',
     ['of one member', controlPlane()],
     ['of three', controlPlane(3)],
     ['with a tunnel to machines in a cloud', outside],
-    ['of simulated machines', reaching(controlPlane(), { spec: {} } as any, simulated, 7)],
+    ['of simulated machines', reachValues(controlPlane(), { spec: {} } as any, simulated, 7)],
   ])('admits all pods of a control plane %s at `restricted`', async (_, values) => {
     const pods = await workloads(values);
     expect(pods).toHaveLength(4);
@@ -72,7 +72,7 @@ describe('an API server that enforces Pod Security in the namespace of a shoot',
   });
 
   it('refuses there what local machines need, for which their namespaces are `privileged`', async () => {
-    const pod = await apiServerOf(reaching(controlPlane(), { spec: {} } as any, local, 7));
+    const pod = await apiServerOf(reachValues(controlPlane(), { spec: {} } as any, local, 7));
     expect(await refusal(pod, restricted)).toContain('violates PodSecurity "restricted');
     expect(await refusal(pod, await namespaceOf('privileged'))).toBeUndefined();
     expect([local.privilegedInSeed, simulated.privilegedInSeed]).toEqual([true, undefined]);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { CLUSTERROLES } from '../../../operator/kube/resources.ts';
-import { NOT_AT_FIRST, usable } from '../../../operator/shoot/readiness.ts';
+import { isUsable, NOT_AT_FIRST } from '../../../operator/shoot/readiness.ts';
 import { adminRole } from '../../../operator/shoot/system-components.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 
@@ -49,7 +49,7 @@ it.each([
       await client.request('POST', CONFIGURATIONS, { body: failClosed(rule) });
       // Webhooks take effect a moment after they were made.
       await expect.poll(refusal).toContain('failed calling webhook');
-      expect(await usable(client)).toEqual({ usable: true });
+      expect(await isUsable(client)).toEqual({ usable: true });
       await client.request('DELETE', `${CONFIGURATIONS}/never`);
     } finally {
       await client.close();
@@ -58,7 +58,7 @@ it.each([
 );
 
 it('somebody without a role cannot use it', async () => {
-  expect(await usable(api.connect({ token: api.readerToken }))).toMatchObject({ usable: false });
+  expect(await isUsable(api.connect({ token: api.readerToken }))).toMatchObject({ usable: false });
 });
 
 it('leaves out of what an API server looks at what goes by these names there', async () => {

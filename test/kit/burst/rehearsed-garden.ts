@@ -10,7 +10,7 @@ import type { BurstWorld } from '../../../operator/controllers/burst/world.ts';
 import { isAsleep } from '../../../operator/controllers/membership/member.ts';
 import type { Demand, PlacedWork } from '../../../operator/hubs/contract.ts';
 import { type Node, type Pod, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
-import type { ClusterState, Simulation } from '../../../operator/rehearsal/state.ts';
+import type { RehearsedCluster, Simulation } from '../../../operator/rehearsal/state.ts';
 import type { WorkGroup } from '../../../operator/rehearsal/work-model.ts';
 import { BurstTestbed } from './testbed.ts';
 
@@ -131,7 +131,7 @@ export class RehearsedGarden extends BurstTestbed {
     this.demands = [...work!.groups.values()].filter(({ cluster }) => cluster === undefined).flatMap(demandsOf);
   }
 
-  #showCluster(simulation: Simulation, state: ClusterState): void {
+  #showCluster(simulation: Simulation, state: RehearsedCluster): void {
     const work = simulation.work!;
     const { object, key, serves, nodes, pools, decided, sleepOrder, machineRefusal } = state;
     if (!object) return;
@@ -159,7 +159,7 @@ export class RehearsedGarden extends BurstTestbed {
     });
   }
 
-  #showMembership({ serves, hasHadNode, pools }: ClusterState, object: WorkerCluster, isBusy: boolean): void {
+  #showMembership({ serves, hasHadNode, pools }: RehearsedCluster, object: WorkerCluster, isBusy: boolean): void {
     const { name, namespace, labels = {} } = object.metadata;
     const isUsable = serves && (hasHadNode || [...pools.values()].every(({ wanted }) => wanted === 0));
     const isWarm = labels[LABELS.burstWarm] !== undefined;
@@ -212,7 +212,7 @@ function demandsOf(group: WorkGroup): Demand[] {
 const makerOf = ({ name, size }: WorkGroup): string => `${name}-${size.cpu}`;
 
 /** Pods of a group in a cluster: those on its nodes; of work that belongs to it also those that wait. */
-function podsIn(work: NonNullable<Simulation['work']>, group: WorkGroup, { key, nodes }: ClusterState): Pod[] {
+function podsIn(work: NonNullable<Simulation['work']>, group: WorkGroup, { key, nodes }: RehearsedCluster): Pod[] {
   const pod = (name: string, more: object, status: object) => ({
     ...group.object,
     metadata: {
@@ -237,7 +237,7 @@ function podsIn(work: NonNullable<Simulation['work']>, group: WorkGroup, { key, 
 }
 
 /** What a hub has placed on a member, and would move. */
-function placedOn({ work }: Simulation, { key, nodes }: ClusterState): PlacedWork[] {
+function placedOn({ work }: Simulation, { key, nodes }: RehearsedCluster): PlacedWork[] {
   return [...work!.groups.values()].flatMap((group) => {
     const count = [...nodes.keys()].reduce((sum, node) => sum + (group.on.get(work!.nameOf(key, node)) ?? 0), 0);
     const { name: source, size, isJobs, accepts, cluster } = group;

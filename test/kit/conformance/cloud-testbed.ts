@@ -1,6 +1,6 @@
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import type { ErrorCode } from '../../../operator/api/errors.ts';
-import type { Taint } from '../../../operator/kube/resources.ts';
+import type { KubeTaint } from '../../../operator/kube/resources.ts';
 import type {
   CloudAccount,
   CloudNode,
@@ -17,7 +17,7 @@ export interface SeenPool {
   nodes: number;
   spot: boolean;
   labels: Record<string, string>;
-  taints: Taint[];
+  taints: KubeTaint[];
   zones: string[];
 }
 

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { parseCount } from '../../../operator/api/quantity.ts';
-import type { CloudPool, ManagedCluster, ManagedClusters } from '../../../providers/cloud.ts';
+import type { CloudPool, ManagedClusters, WantedCluster } from '../../../providers/cloud.ts';
 import { expectNamed, frozen, type Nonsense } from './problems.ts';
 
 /** A cluster that the profile offers: in its default region (or another), with one pool of its default machine type (or another). */
 export function offeredCluster(
   { spec }: CloudProfile,
   { region = spec.defaults?.region ?? '', machineType = spec.defaults?.machineType ?? '' } = {},
-): ManagedCluster {
+): WantedCluster {
   const zones = spec.regions.find(({ name }) => name === region)?.zones ?? [];
   return {
     region,
@@ -37,24 +37,24 @@ function offeredPool({ machineTypes }: CloudProfile['spec'], machineType: string
   };
 }
 
-const withPool = (change: Partial<CloudPool>) => (cluster: ManagedCluster) => ({
+const withPool = (change: Partial<CloudPool>) => (cluster: WantedCluster) => ({
   ...cluster,
   pools: cluster.pools.map((pool) => ({ ...pool, ...change })),
 });
-const withRange = (change: Partial<ManagedCluster['cidrs']>) => (cluster: ManagedCluster) => ({
+const withRange = (change: Partial<WantedCluster['cidrs']>) => (cluster: WantedCluster) => ({
   ...cluster,
   cidrs: { ...cluster.cidrs, ...change },
 });
 
 /** The same, with the numbers of nodes left to an autoscaler. */
-function autoscaled(cluster: ManagedCluster): ManagedCluster {
+function autoscaled(cluster: WantedCluster): WantedCluster {
   const copy = structuredClone(cluster);
   for (const pool of copy.pools) delete pool.desired;
   return copy;
 }
 
 /** What no cloud can give. Fields are as WorkerCluster's status names them. */
-const NONSENSE: Nonsense<ManagedCluster>[] = [
+const NONSENSE: Nonsense<WantedCluster>[] = [
   ['a region that the profile lacks', (one) => ({ ...one, region: 'mars-1' }), 'region', 'mars-1'],
   ['a zone that the region lacks', (one) => ({ ...one, zones: [...one.zones, 'mars-1a'] }), 'zones', 'mars-1a'],
   ['an unknown machine type', withPool({ machineType: 'vax.large' }), 'pools[0].machineType', 'vax.large'],
@@ -99,7 +99,7 @@ const NONSENSE: Nonsense<ManagedCluster>[] = [
  */
 export function validatesClusters(name: string, managed: () => ManagedClusters, profile: () => CloudProfile): void {
   describe(`${name} validates managed clusters`, () => {
-    const problemsOf = (cluster: ManagedCluster) => managed().validate(frozen(cluster), frozen(profile()));
+    const problemsOf = (cluster: WantedCluster) => managed().validate(frozen(cluster), frozen(profile()));
 
     it('and accepts everything that its committed profile offers', () => {
       const { regions, machineTypes, kubernetes } = profile().spec;

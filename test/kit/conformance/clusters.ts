@@ -14,9 +14,9 @@ import type {
   CloudContext,
   CloudPool,
   CloudProgress,
-  ManagedCluster,
   ManagedClusterOutputs,
   Owner,
+  WantedCluster,
 } from '../../../providers/cloud.ts';
 import type { CloudTestbed } from './cloud-testbed.ts';
 import { expectNoSecrets, expectOneLine, expectRefused, frozen } from './problems.ts';
@@ -92,7 +92,7 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
         ],
         zones: [testbed.zones[1]],
       });
-    const cluster = (version: 'old' | 'new', ...pools: CloudPool[]): ManagedCluster =>
+    const cluster = (version: 'old' | 'new', ...pools: CloudPool[]): WantedCluster =>
       frozen({
         region: testbed.region,
         zones: [...testbed.zones],

@@ -4,7 +4,7 @@ import type { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { CONFIGMAPS, type ConfigMap } from '../../../operator/kube/resources.ts';
 import { awsDNS } from '../../../providers/aws/index.ts';
-import { azureDNS } from '../../../providers/azure/index.ts';
+import { openAzureDNS } from '../../../providers/azure/index.ts';
 import type { ProviderDNS, RecordSet, RecordType } from '../../../providers/dns.ts';
 import { gcpDNS } from '../../../providers/gcp/index.ts';
 import { simulated } from '../../../providers/simulated/index.ts';
@@ -32,7 +32,7 @@ const FACES: Record<
   },
   azure: {
     cloud: 'azure-native',
-    open: (web) => azureDNS(web.azure),
+    open: (web) => openAzureDNS(web.azure),
     secret: 'clientSecret',
     write: /^Microsoft\.Network\/.*\/(write|delete)$/,
     denied: ['Microsoft.Network/dnsZones/A/write', 'Microsoft.Network/dnsZones/TXT/write'],

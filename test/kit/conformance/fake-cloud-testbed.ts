@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { LABELS } from '../../../operator/api/group.ts';
 import { profileManifests } from '../../../operator/api/profiles.ts';
-import type { Taint } from '../../../operator/kube/resources.ts';
-import { aws } from '../../../providers/aws/index.ts';
-import { azure } from '../../../providers/azure/index.ts';
+import type { KubeTaint } from '../../../operator/kube/resources.ts';
+import { awsClusters } from '../../../providers/aws/index.ts';
+import { azureClusters } from '../../../providers/azure/index.ts';
 import type { CloudPool, ManagedClusters, Owner } from '../../../providers/cloud.ts';
-import { gcp } from '../../../providers/gcp/index.ts';
+import { gcpClusters } from '../../../providers/gcp/index.ts';
 import type { PulumiRunner } from '../../../providers/pulumi/runner.ts';
 import { OWNER_TAGS } from '../../../providers/tags.ts';
 import { type CloudName, type CloudResource, type FakeCloud, fakeCloud, type WebEndpoints } from '../cloud/index.ts';
@@ -39,16 +39,16 @@ const effect = (text: string): string =>
     .map((word) => word[0]!.toUpperCase() + word.slice(1))
     .join('');
 
-const taint = (key: string, value: string | undefined, how: string): Taint => ({
+const taint = (key: string, value: string | undefined, how: string): KubeTaint => ({
   key,
   ...(value && { value }),
-  effect: how as Taint['effect'],
+  effect: how as KubeTaint['effect'],
 });
 
 const FACES: Record<'aws' | 'gcp' | 'azure', Face> = {
   aws: {
     cloud: 'aws',
-    open: (runner, web) => aws(runner, web.aws),
+    open: (runner, web) => awsClusters(runner, web.aws),
     secret: ['secretAccessKey'],
     cluster: 'aws:eks:Cluster',
     pool: 'aws:eks:NodeGroup',
@@ -66,7 +66,7 @@ const FACES: Record<'aws' | 'gcp' | 'azure', Face> = {
   },
   gcp: {
     cloud: 'gcp',
-    open: (runner, web) => gcp(runner, web.gcp),
+    open: (runner, web) => gcpClusters(runner, web.gcp),
     secret: ['serviceaccount.json'],
     cluster: 'gcp:container:Cluster',
     pool: 'gcp:container:NodePool',
@@ -85,7 +85,7 @@ const FACES: Record<'aws' | 'gcp' | 'azure', Face> = {
   },
   azure: {
     cloud: 'azure-native',
-    open: (runner, web) => azure(runner, web.azure),
+    open: (runner, web) => azureClusters(runner, web.azure),
     secret: ['clientSecret'],
     cluster: 'azure-native:containerservice:ManagedCluster',
     pool: 'azure-native:containerservice:AgentPool',

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { LABELS } from '../../../operator/api/group.ts';
 import { HubAudit } from '../../../operator/controllers/membership/audit.ts';
-import { cleanUp } from '../../../operator/controllers/membership/clean.ts';
+import { cleanUpMembership } from '../../../operator/controllers/membership/clean.ts';
 import { MEMBERSHIP_RECEIPTS, type MembershipReceipt } from '../../../operator/controllers/membership/receipt.ts';
 import type { HubType, Member } from '../../../operator/hubs/contract.ts';
 import { hubType } from '../../../operator/hubs/index.ts';
@@ -386,7 +386,7 @@ export function keepsMembers(hub: HubUnderTest): void {
         ).toEqual(made);
         const signal = AbortSignal.timeout(PATIENCE_MS);
         const how = { told: () => {}, patienceMs: PATIENCE_MS / 2, now: () => new Date() };
-        expect(await cleanUp(client, await audit.look(signal), how, signal)).toEqual([]);
+        expect(await cleanUpMembership(client, await audit.look(signal), how, signal)).toEqual([]);
         expect(await testbed.made({ ...kinds, member: [] })).toEqual([]);
         expect(await found()).toEqual([]);
       } finally {

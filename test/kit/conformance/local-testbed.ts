@@ -11,7 +11,7 @@ import { silent } from '../../../operator/kube/log.ts';
 import {
   CLOUDPROFILES,
   conditionIsTrue,
-  decoded,
+  decodeSecret,
   NAMESPACES,
   NODES,
   type Node,
@@ -178,7 +178,7 @@ async function contextFrom(
     garden.get<Secret>(SECRETS, PKI_SECRET, namespace),
   ]);
   values.addresses = { apiServer: service.spec.clusterIP ?? '', etcd: [] };
-  const pki = decoded(secret.data);
+  const pki = decodeSecret(secret.data);
   const tokens = new Map<string, string>();
   const { imageMirror } = (seed.spec.provider.providerConfig ?? {}) as { imageMirror?: string };
   return {

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
-import type { Pool, Provider, Wanted } from '../../../providers/contract.ts';
+import type { Pool, Provider, WantedSpec } from '../../../providers/contract.ts';
 import { expectNamed, frozen, type Nonsense } from './problems.ts';
 
 /** What the profile offers: in its default region (or another), with one pool of its default machine type (or another). */
 export function offered(
   { spec }: CloudProfile,
   { region = spec.defaults?.region ?? '', machineType = spec.defaults?.machineType ?? '' } = {},
-): Wanted {
+): WantedSpec {
   const zones = spec.regions.find(({ name }) => name === region)?.zones ?? [];
   return {
     region,
@@ -17,16 +17,16 @@ export function offered(
   };
 }
 
-const withPool = (change: Partial<Pool>) => (wanted: Wanted) => ({
+const withPool = (change: Partial<Pool>) => (wanted: WantedSpec) => ({
   ...wanted,
   pools: wanted.pools.map((pool) => ({ ...pool, ...change })),
 });
-const withRange = (change: Partial<Wanted['networking']>) => (wanted: Wanted) => ({
+const withRange = (change: Partial<WantedSpec['networking']>) => (wanted: WantedSpec) => ({
   ...wanted,
   networking: { ...wanted.networking, ...change },
 });
 
-const NONSENSE: Nonsense<Wanted>[] = [
+const NONSENSE: Nonsense<WantedSpec>[] = [
   ['a region that the profile lacks', (one) => ({ ...one, region: 'mars-1' }), 'region', 'mars-1'],
   ['a zone that the region lacks', withPool({ zones: ['mars-1a'] }), 'pools[0].zones', 'mars-1a'],
   ['an unknown machine type', withPool({ machineType: 'vax.large' }), 'pools[0].machineType', 'vax.large'],
@@ -51,7 +51,8 @@ const NONSENSE: Nonsense<Wanted>[] = [
 /** What Provider.validate promises. Pure. @param profiles those that are committed and this provider is for */
 export function validatesPools(provider: Provider, profiles: () => CloudProfile[]): void {
   describe(`${provider.name} validates pools`, () => {
-    const problemsOf = (wanted: Wanted, profile = profiles()[0]!) => provider.validate(frozen(wanted), frozen(profile));
+    const problemsOf = (wanted: WantedSpec, profile = profiles()[0]!) =>
+      provider.validate(frozen(wanted), frozen(profile));
 
     it('and accepts everything that its committed profiles offer', () => {
       for (const profile of profiles()) {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Node, Taint } from '../../../operator/kube/resources.ts';
+import type { KubeTaint, Node } from '../../../operator/kube/resources.ts';
 import type { Machine, Pool, Provider, ProviderContext } from '../../../providers/contract.ts';
 import { capacityOf } from '../../../providers/machine-types.ts';
 
@@ -22,7 +22,7 @@ export interface MachineTestbed {
   close(): Promise<void>;
 }
 
-const TAINTS: Taint[] = [{ key: 'batch', value: 'only', effect: 'NoSchedule' }];
+const TAINTS: KubeTaint[] = [{ key: 'batch', value: 'only', effect: 'NoSchedule' }];
 const alive = (machines: readonly Machine[]) => machines.filter(({ phase }) => phase !== 'Terminating');
 
 /** What Provider promises of machines, wherever `open` lets them be made: one life of a cluster, told in order. */

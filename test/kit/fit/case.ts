@@ -2,11 +2,11 @@ import type { CSINode } from '../../../operator/burst/fit/node.ts';
 import type { CSIDriver, StorageClass, VolumeAttachment } from '../../../operator/burst/fit/volume-facts.ts';
 import type {
   KubeObject,
+  KubeTaint,
   Node,
   PersistentVolume,
   PersistentVolumeClaim,
   Pod,
-  Taint,
 } from '../../../operator/kube/resources.ts';
 
 type Labels = Record<string, string>;
@@ -14,7 +14,7 @@ type Labels = Record<string, string>;
 /** What differs from an ordinary node: 4 cores, 8Gi, 110 pods. */
 export interface CaseNode {
   labels?: Labels;
-  taints?: Taint[];
+  taints?: KubeTaint[];
   unschedulable?: boolean;
   allocatable?: Labels;
   /** Most volumes, by CSI driver; absent: there is no CSINode. */

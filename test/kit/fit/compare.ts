@@ -1,5 +1,5 @@
 import { clusterState } from '../../../operator/burst/fit/cluster.ts';
-import { Judged, judge } from '../../../operator/burst/fit/judge.ts';
+import { Judged, judgePod } from '../../../operator/burst/fit/judge.ts';
 import type { FitPod, Verdict } from '../../../operator/burst/fit/model.ts';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
 import type { ClusterState } from '../../../operator/burst/fit/state.ts';
@@ -24,7 +24,7 @@ export function stateOf(of: FitCase): { state: ClusterState; pod: FitPod } {
 /** Our verdict of a case, and what kube-scheduler would write if that were right. */
 export function comparison(of: FitCase): { ours: Verdict; message: string } {
   const { state, pod } = stateOf(of);
-  return { ours: judge(pod, OPEN, state), message: messageOf(pod, state) };
+  return { ours: judgePod(pod, OPEN, state), message: messageOf(pod, state) };
 }
 
 /** How many nodes give which reason, sorted; what holds everywhere is said once. */

@@ -1,6 +1,6 @@
 import { APPLICATIONS } from '../../../operator/hubs/argo-cd.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
-import { decoded, type KubeObject, SECRETS, type Secret } from '../../../operator/kube/resources.ts';
+import { decodeSecret, type KubeObject, SECRETS, type Secret } from '../../../operator/kube/resources.ts';
 import { type Access, Deployed } from './deployed.ts';
 import { StandIn } from './stand-in.ts';
 
@@ -44,7 +44,7 @@ export class ArgoCD extends StandIn {
         metadata.namespace === 'argocd' && metadata.labels?.['argocd.argoproj.io/secret-type'] === 'cluster',
     );
     return secrets.map(({ metadata, data }) => {
-      const { name = '', server = '', config = '{}' } = decoded(data);
+      const { name = '', server = '', config = '{}' } = decodeSecret(data);
       const { bearerToken = '', tlsClientConfig = {} } = JSON.parse(config);
       return {
         name,

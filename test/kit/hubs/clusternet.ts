@@ -1,16 +1,16 @@
 import {
   BASES,
   CLUSTER_ID,
+  CLUSTERNET_CLUSTERS,
   DEPLOYER,
   DESCRIPTIONS,
-  MANAGEDCLUSTERS,
   SUBSCRIPTION_UID,
   SUBSCRIPTIONS,
 } from '../../../operator/hubs/clusternet.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import {
   CONFIGMAPS,
-  decoded,
+  decodeSecret,
   type KubeObject,
   keyOf,
   NAMESPACES,
@@ -24,7 +24,7 @@ import { StandIn } from './stand-in.ts';
 
 const FINALIZER = 'apps.clusternet.io/finalizer';
 const UNSCHEDULABLE = 'clusters.clusternet.io/unschedulable';
-const IN_NAMESPACE: readonly Resource[] = [MANAGEDCLUSTERS, SECRETS, BASES, DESCRIPTIONS];
+const IN_NAMESPACE: readonly Resource[] = [CLUSTERNET_CLUSTERS, SECRETS, BASES, DESCRIPTIONS];
 
 interface Condition {
   type: string;
@@ -65,7 +65,7 @@ export class Clusternet extends StandIn {
 
   protected override async reconcile(): Promise<void> {
     if (!this.isUp) return;
-    const clusters = await this.list<ManagedCluster>(MANAGEDCLUSTERS);
+    const clusters = await this.list<ManagedCluster>(CLUSTERNET_CLUSTERS);
     for (const cluster of clusters) await this.#lifecycle(cluster);
     const subscriptions = await this.list<Subscription>(SUBSCRIPTIONS);
     for (const one of subscriptions) await this.#schedule(one, clusters);
@@ -93,7 +93,7 @@ export class Clusternet extends StandIn {
     if (!conditions.some(({ type }) => type === 'ClusterInit')) {
       const said = { type: 'ClusterInit', status: 'True', reason: 'ClusterInitDisabled', message: 'not enabled' };
       const status = { conditions: [...conditions, { ...said, lastTransitionTime: '2026-11-22T12:00:00Z' }] };
-      await this.client.mergePatch(MANAGEDCLUSTERS, name, namespace, { status }, { subresource: 'status' });
+      await this.client.mergePatch(CLUSTERNET_CLUSTERS, name, namespace, { status }, { subresource: 'status' });
     }
     const { taints = [] } = cluster.spec;
     const isTainted = taints.some(({ key }) => key === UNSCHEDULABLE);
@@ -104,7 +104,7 @@ export class Clusternet extends StandIn {
       taints: isLost ? [...others, { key: UNSCHEDULABLE, value: 'Silent', effect: 'NoSchedule' }] : others,
     };
     const { resourceVersion } = cluster.metadata;
-    await this.client.mergePatch(MANAGEDCLUSTERS, name, namespace, { metadata: { resourceVersion }, spec });
+    await this.client.mergePatch(CLUSTERNET_CLUSTERS, name, namespace, { metadata: { resourceVersion }, spec });
   }
 
   async #schedule(one: Subscription, clusters: readonly ManagedCluster[]): Promise<void> {
@@ -177,7 +177,7 @@ export class Clusternet extends StandIn {
 
   async #read(namespace: string): Promise<Access> {
     const { data } = await this.client.get<Secret>(SECRETS, DEPLOYER, namespace);
-    const { 'apiserver-advertise-url': server = '', 'ca.crt': ca = '', token = '' } = decoded(data);
+    const { 'apiserver-advertise-url': server = '', 'ca.crt': ca = '', token = '' } = decodeSecret(data);
     return { server, ca, token };
   }
 

@@ -1,7 +1,7 @@
 import { KUSTOMIZATIONS } from '../../../operator/hubs/flux.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
-import { decoded, type KubeObject, SECRETS, type Secret } from '../../../operator/kube/resources.ts';
+import { decodeSecret, type KubeObject, SECRETS, type Secret } from '../../../operator/kube/resources.ts';
 import { type Access, Deployed } from './deployed.ts';
 import { StandIn } from './stand-in.ts';
 
@@ -49,7 +49,7 @@ export class Flux extends StandIn {
 
   async #access(name: string, namespace: string | undefined): Promise<Access | undefined> {
     const secret = await this.client.getOrUndefined<Secret>(SECRETS, name, namespace);
-    const { value } = decoded(secret?.data);
+    const { value } = decodeSecret(secret?.data);
     if (!value) return undefined;
     const { server, ca = '', token = '' } = parseUntrustedKubeconfig(value);
     return { server, ca: String(ca), token };

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { requestToken } from '../../../operator/clusters/service-account-token.ts';
 import { Informer } from '../../../operator/kube/informer.ts';
-import { DEPLOYMENTS, decoded, type KubeObject, SECRETS } from '../../../operator/kube/resources.ts';
+import { DEPLOYMENTS, decodeSecret, type KubeObject, SECRETS } from '../../../operator/kube/resources.ts';
 import { freePorts, type TestApiserver } from '../apiserver.ts';
 import type { Processes } from './processes.ts';
 
@@ -77,7 +77,7 @@ export class HostedAgents {
       for (const { name: volume, secret } of pod.volumes) {
         const path = volumeMounts.find((mount) => mount.name === volume)!.mountPath;
         if (!path.startsWith(MOUNTS)) continue;
-        const data = secret && decoded((await this.#hub.client.get(SECRETS, secret.secretName, namespace)).data);
+        const data = secret && decodeSecret((await this.#hub.client.get(SECRETS, secret.secretName, namespace)).data);
         await mount(directory, path, data ?? {});
       }
       const identity = '/run/secrets/kubernetes.io/serviceaccount';

@@ -35,7 +35,7 @@ import {
   WORKERCLUSTERS,
 } from '../../../operator/kube/resources.ts';
 import { WorkQueue } from '../../../operator/kube/workqueue.ts';
-import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 import { startApiserver, type TestApiserver } from '../apiserver.ts';
 import { serveKinds } from './serve-kinds.ts';
 
@@ -348,7 +348,7 @@ async function accessOfChart({ client, url, ca }: TestApiserver): Promise<string
     subjects: [{ kind: 'ServiceAccount', ...account }],
   });
   const { token } = await requestToken(client, account, 3600, AbortSignal.timeout(PATIENCE_MS));
-  return kubeconfig({ server: url, ca, token, name: 'garden', user: account.name });
+  return writeKubeconfigText({ server: url, ca, token, name: 'garden', user: account.name });
 }
 
 /** A node as its kubelet would report it, or with another size than before. */

@@ -1,5 +1,5 @@
 import type { KubeClient } from '../../../operator/kube/client.ts';
-import { DEPLOYMENTS, decoded, type KubeObject, SECRETS, type Secret } from '../../../operator/kube/resources.ts';
+import { DEPLOYMENTS, decodeSecret, type KubeObject, SECRETS, type Secret } from '../../../operator/kube/resources.ts';
 
 /** What karmada-agent is started with in a member, as its Deployment and the Secret that is mounted say. */
 export interface AgentRun {
@@ -36,7 +36,13 @@ export async function agentRun(member: KubeClient): Promise<AgentRun | undefined
   const secret = await member.getOrUndefined<Secret>(SECRETS, secretName, deployment.metadata.namespace);
   if (!secret) return undefined;
   const account = { namespace: deployment.metadata.namespace ?? '', name: serviceAccountName };
-  return { image, account, args: command.slice(1), files: decoded(secret.data), mountPath: volumeMounts[0]!.mountPath };
+  return {
+    image,
+    account,
+    args: command.slice(1),
+    files: decodeSecret(secret.data),
+    mountPath: volumeMounts[0]!.mountPath,
+  };
 }
 
 /** The kubeconfig of the agent with its token in it: as good as it is to the agent at this moment. */

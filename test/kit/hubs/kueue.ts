@@ -4,7 +4,7 @@ import { LOCALQUEUES, MULTIKUEUECLUSTERS, MULTIKUEUECONFIGS, WORKLOADS } from '.
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
 import {
-  decoded,
+  decodeSecret,
   type KubeObject,
   keyOf,
   type Resource,
@@ -70,7 +70,7 @@ export class KueueManager extends StandIn {
     if (!kubeConfig) return;
     const { location } = kubeConfig;
     const secret = await this.client.getOrUndefined<Secret>(SECRETS, location, NAMESPACE);
-    const { kubeconfig } = decoded(secret?.data);
+    const { kubeconfig } = decodeSecret(secret?.data);
     let active = condition('Active', true, 'Active', 'Connected');
     if (!kubeconfig) {
       active = condition('Active', false, 'BadKubeConfig', `secrets "${location}" not found`);

@@ -17,14 +17,14 @@ import {
   CONFIGMAPS,
   CSRS,
   conditionIsTrue,
-  decoded,
+  decodeSecret,
   type KubeObject,
   NAMESPACES,
   NODES,
   type Node,
+  RBAC_ROLES,
   type Resource,
   ROLEBINDINGS,
-  ROLES,
   SECRETS,
 } from '../../../operator/kube/resources.ts';
 import { agentRequest } from './certificate-request.ts';
@@ -138,7 +138,7 @@ export class OpenClusterManagement extends StandIn {
     const ofHub: [Resource, string, string?][] = [
       [CLUSTERROLES, role('-registration:addon-management')],
       [CLUSTERROLEBINDINGS, role('-registration:addon-management')],
-      [ROLES, role(':extension-apiserver'), 'kube-system'],
+      [RBAC_ROLES, role(':extension-apiserver'), 'kube-system'],
       [ROLEBINDINGS, role('-registration:agent'), 'kube-system'],
       [ROLEBINDINGS, role('-work:agent'), 'kube-system'],
     ];
@@ -238,7 +238,7 @@ export class OpenClusterManagement extends StandIn {
 
   async #kubeconfigIn(namespace: string, name: string): Promise<string | undefined> {
     const secret = await this.client.getOrUndefined(SECRETS, name, namespace);
-    return secret && decoded(secret.data).kubeconfig;
+    return secret && decodeSecret(secret.data).kubeconfig;
   }
 
   async #inMember(access: string, act: (member: KubeClient) => Promise<void>): Promise<void> {

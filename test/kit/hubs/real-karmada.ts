@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { requestToken } from '../../../operator/clusters/service-account-token.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
 import { createCA, issue } from '../../../operator/pki/certificates.ts';
-import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 import { freePorts, startApiserver, type TestApiserver } from '../apiserver.ts';
 import { runControllers } from './controllers.ts';
 import { agentRun } from './karmada-agent.ts';
@@ -148,7 +148,7 @@ export class RealKarmada {
     for (const [key, text] of Object.entries(run.files)) await file(key, text.replaceAll(run.mountPath, directory));
     const { client, url, ca } = member;
     const { token } = await requestToken(client, run.account, DAY, AbortSignal.timeout(PATIENCE_MS));
-    await file('member', kubeconfig({ server: url, ca, token, name, user: run.account.name }));
+    await file('member', writeKubeconfigText({ server: url, ca, token, name, user: run.account.name }));
     const child = this.#program(
       'karmada-agent',
       [

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { load, loadAll } from 'js-yaml';
 import {
   CRDS,
-  decoded,
+  decodeSecret,
   type KubeObject,
   type Resource,
   SECRETS,
@@ -85,7 +85,7 @@ export class RealKueue {
     // A kubelet lays the Secret that Kueue has filled into its folder.
     const files = await this.#processes.wait('Kueue to make its certificate', async () => {
       const { data } = await client.get<Secret>(SECRETS, CERTIFICATE, SYSTEM);
-      return data?.['tls.crt'] && decoded(data);
+      return data?.['tls.crt'] && decodeSecret(data);
     });
     for (const [key, text] of Object.entries(files)) await writeFile(join(certDir, key), text, { mode: 0o600 });
     const flavor = { apiVersion: 'kueue.x-k8s.io/v1beta2', kind: 'ResourceFlavor', metadata: { name: 'default' } };

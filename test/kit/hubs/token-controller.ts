@@ -1,6 +1,6 @@
 import { requestToken } from '../../../operator/clusters/service-account-token.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
-import { decoded, SECRETS, SERVICEACCOUNTS, type Secret } from '../../../operator/kube/resources.ts';
+import { decodeSecret, SECRETS, SERVICEACCOUNTS, type Secret } from '../../../operator/kube/resources.ts';
 import { StandIn } from './stand-in.ts';
 
 const ACCOUNT = 'kubernetes.io/service-account.name';
@@ -16,7 +16,8 @@ export class TokenController extends StandIn {
     for (const secret of await this.list<Secret>(SECRETS)) {
       const { name, namespace = '', annotations } = secret.metadata;
       const account = annotations?.[ACCOUNT];
-      if (secret.type !== 'kubernetes.io/service-account-token' || !account || decoded(secret.data).token) continue;
+      if (secret.type !== 'kubernetes.io/service-account-token' || !account || decodeSecret(secret.data).token)
+        continue;
       const { token } = await requestToken(
         this.client,
         { name: account, namespace },

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { RunEvent, Step } from '../../../providers/pulumi/run-events.ts';
+import type { RunEvent, RunStep } from '../../../providers/pulumi/run-events.ts';
 import { isInCloud, type PendingOperation, type StateResource } from '../../../providers/pulumi/stack-state.ts';
 import type { Properties } from '../cloud/model.ts';
 import { PartialFailure } from '../cloud/operations.ts';
@@ -255,11 +255,16 @@ export class StackRun implements Monitor {
   }
 
   /** One step, from when it is told to when it is done. It never ends when the run does before it. */
-  async #step<T>(operation: string, resource: StateResource, properties: string[], work: (step: Step) => Promise<T>) {
+  async #step<T>(
+    operation: string,
+    resource: StateResource,
+    properties: string[],
+    work: (step: RunStep) => Promise<T>,
+  ) {
     if (this.#isOver) return never<T>();
     const { onEvent, isPlan } = this.#options;
     const { urn, type, custom, parent, inputs } = resource;
-    const step: Step = {
+    const step: RunStep = {
       operation,
       resource: {
         urn,

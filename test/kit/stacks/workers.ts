@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { ProgramRef, Programs } from '../../../providers/pulumi/program.ts';
-import { resourcesOf, STACK_TYPE, type StackState } from '../../../providers/pulumi/stack-state.ts';
+import { STACK_TYPE, type StackState, stackResourcesOf } from '../../../providers/pulumi/stack-state.ts';
 import { type RunTaskOptions, TaskFailure } from '../../../providers/pulumi/worker-process.ts';
-import type { StackPlace, Task } from '../../../providers/pulumi/worker-protocol.ts';
-import type { Worker, Workers } from '../../../providers/pulumi/workers.ts';
+import type { StackPlace, WorkerTask } from '../../../providers/pulumi/worker-protocol.ts';
+import type { StackWorker, Workers } from '../../../providers/pulumi/workers.ts';
 import { aws } from '../cloud/aws/model.ts';
 import { azure } from '../cloud/azure/model.ts';
 import type { PluginHost } from '../cloud/gate.ts';
@@ -32,7 +32,7 @@ export class InProcessWorkers implements Workers {
     this.#cloud = cloud;
   }
 
-  async acquire(affinity: string): Promise<Worker> {
+  async acquire(affinity: string): Promise<StackWorker> {
     return { run: (place, task, options) => this.#run(affinity as ProgramRef['provider'], place, task, options) };
   }
 
@@ -40,7 +40,12 @@ export class InProcessWorkers implements Workers {
 
   async close(): Promise<void> {}
 
-  async #run(name: ProgramRef['provider'], place: StackPlace, task: Task, options: RunTaskOptions): Promise<unknown> {
+  async #run(
+    name: ProgramRef['provider'],
+    place: StackPlace,
+    task: WorkerTask,
+    options: RunTaskOptions,
+  ): Promise<unknown> {
     options.signal?.throwIfAborted();
     const file = new StateFile(place.environment.PULUMI_BACKEND_URL!, place.stackName);
     const state = file.read();
@@ -56,9 +61,9 @@ export class InProcessWorkers implements Workers {
       case 'unlock':
         return undefined;
       case 'outputs':
-        return inTheClear(resourcesOf(state).find(({ type }) => type === STACK_TYPE)?.outputs);
+        return inTheClear(stackResourcesOf(state).find(({ type }) => type === STACK_TYPE)?.outputs);
       case 'remove':
-        if (resourcesOf(state).length > 0)
+        if (stackResourcesOf(state).length > 0)
           throw new TaskFailure('engine', `error: '${place.stackName}' still has resources; removal rejected`);
         return file.remove();
       case 'run':
@@ -71,12 +76,12 @@ export class InProcessWorkers implements Workers {
     file: StateFile,
     name: ProgramRef['provider'],
     place: StackPlace,
-    task: Task & { do: 'run' },
+    task: WorkerTask & { do: 'run' },
     { onEvent = () => {}, signal = new AbortController().signal }: RunTaskOptions,
   ): Promise<void> {
     const isPlan = task.command === 'preview';
     const { provider, problem } = this.#open(MODELS[name], place.environment, signal, () => run.kill());
-    const run = new StackRun({ resources: resourcesOf(state), provider, isPlan, onEvent, signal });
+    const run = new StackRun({ resources: stackResourcesOf(state), provider, isPlan, onEvent, signal });
     const save = () => {
       const { resources, pending } = run.state;
       file.write({ ...state, deployment: { ...state.deployment, resources, pending_operations: pending } });

@@ -3,11 +3,11 @@ import {
   addressList,
   addressRange,
   addressRangeIn,
-  contains,
+  addressRangesOverlap,
   ipv4Range,
   nthAddress,
-  overlap,
   partOf,
+  rangeContains,
   rangeOrAddress,
   rangeText,
 } from '../../../operator/api/address-range.ts';
@@ -50,7 +50,7 @@ describe('contains', () => {
     ['fd00::/8', '10.0.0.1', false],
     ['::/0', '10.0.0.1', false],
   ])('%s, %s: %s', (outer, inner, expected) =>
-    expect(contains(addressRange(outer), rangeOrAddress(inner)!)).toBe(expected),
+    expect(rangeContains(addressRange(outer), rangeOrAddress(inner)!)).toBe(expected),
   );
 });
 
@@ -63,8 +63,8 @@ it.each([
   ['10.0.0.0/16', 'fd00::/64', false],
   ['fd00::/8', 'fd12::/16', true],
 ])('%s and %s overlap: %s', (one, other, expected) => {
-  expect(overlap(addressRange(one), addressRange(other))).toBe(expected);
-  expect(overlap(addressRange(other), addressRange(one))).toBe(expected);
+  expect(addressRangesOverlap(addressRange(one), addressRange(other))).toBe(expected);
+  expect(addressRangesOverlap(addressRange(other), addressRange(one))).toBe(expected);
 });
 
 it.each([

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { crds, type Schema, SchemaError, structural } from '../../../operator/api/crd.ts';
+import { crds, type Schema, SchemaError, structuralSchema } from '../../../operator/api/crd.ts';
 import { cidr, count, free, intOrString, list, map, PATTERNS, text } from '../../../operator/api/schema.ts';
 import { staleFiles } from '../../../operator/cli/generate.ts';
 
@@ -49,7 +49,7 @@ test.each<[string, z.ZodType, Schema]>([
     { description: 'd', type: 'object', properties: { a: { type: 'boolean', description: 'a' } }, required: ['a'] },
   ],
 ])('%s becomes structural', (_, schema, expected) => {
-  expect(structural(schema)).toEqual(expected);
+  expect(structuralSchema(schema)).toEqual(expected);
 });
 
 test.each<[string, z.ZodType, RegExp]>([
@@ -64,8 +64,8 @@ test.each<[string, z.ZodType, RegExp]>([
     /\.a\[\]\.b/,
   ],
 ])('%s is an error while generating', (_, schema, message) => {
-  expect(() => structural(schema)).toThrow(message);
-  expect(() => structural(schema)).toThrow(SchemaError);
+  expect(() => structuralSchema(schema)).toThrow(message);
+  expect(() => structuralSchema(schema)).toThrow(SchemaError);
 });
 
 describe('every CRD', () => {

@@ -1,6 +1,6 @@
 import { glob, readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { crd, type Schema } from '../../../operator/api/crd.ts';
+import { crdOf, type Schema } from '../../../operator/api/crd.ts';
 import { ERROR_CODES } from '../../../operator/api/errors.ts';
 import { EXITS } from '../../../operator/api/exits.ts';
 import { KINDS } from '../../../operator/api/kinds.ts';
@@ -61,7 +61,7 @@ it('no action is shared by more than three reasons', () => {
 });
 
 it('names only fields that exist', () => {
-  const fields = new Set(KINDS.flatMap((kind) => fieldsIn(crd(kind).spec.versions[0].schema.openAPIV3Schema, '')));
+  const fields = new Set(KINDS.flatMap((kind) => fieldsIn(crdOf(kind).spec.versions[0].schema.openAPIV3Schema, '')));
   const named = all.flatMap(({ place, means, why, action }) =>
     [...`${means} ${why} ${action}`.matchAll(/\b(?:spec|status)(?:\.[a-z]\w*)+/g)].map(([field]) => [place, field]),
   );

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type CloudProfile, cloudProfileSpec, providerOf } from '../../../operator/api/cloudprofile.ts';
 import { poolsOf } from '../../../operator/api/pools.ts';
-import { profileManifests, simulated } from '../../../operator/api/profiles.ts';
+import { profileManifests, simulatedProfile } from '../../../operator/api/profiles.ts';
 import { parseBytes, parseCpu } from '../../../operator/api/quantity.ts';
 import { controlPlaneMembers, shootSpec, unactedFields } from '../../../operator/api/shoot.ts';
 import { profileNameOf, unactedClusterFields, workerClusterSpec } from '../../../operator/api/workercluster.ts';
@@ -169,7 +169,7 @@ describe('profiles', async () => {
   test('can be bound to the simulated provider', () => {
     const aws = profiles.find(({ metadata }) => metadata.name === 'aws')!;
     expect(providerOf(aws)).toBe('aws');
-    expect(providerOf(simulated(aws))).toBe('simulated');
+    expect(providerOf(simulatedProfile(aws))).toBe('simulated');
   });
 });
 

@@ -7,7 +7,7 @@ import {
   errorText,
   isRetryable,
 } from '../../../operator/api/errors.ts';
-import { fitted, technicalID } from '../../../operator/api/names.ts';
+import { fitName, technicalID } from '../../../operator/api/names.ts';
 import {
   formatBytes,
   formatCpu,
@@ -15,7 +15,7 @@ import {
   parseCpu,
   readBytes,
   readCpu,
-  scaled,
+  scaledQuantity,
 } from '../../../operator/api/quantity.ts';
 
 describe('quantities', () => {
@@ -64,7 +64,7 @@ describe('quantities', () => {
     expect(() => readCpu('abc')).toThrow(/no Kubernetes quantity/);
   });
   test('scaled saturates at int64, as Kubernetes does', () => {
-    expect(scaled('1e999', 1000n)).toBe((2n ** 63n - 1n) * 1000n);
+    expect(scaledQuantity('1e999', 1000n)).toBe((2n ** 63n - 1n) * 1000n);
   });
 
   test('a quantity of four million digits is refused at once, with a short error', () => {
@@ -152,9 +152,9 @@ describe('technicalID', () => {
 });
 
 test('fitted keeps what fits and hashes what does not', () => {
-  expect(fitted('a'.repeat(63))).toBe('a'.repeat(63));
-  expect(fitted('a'.repeat(64))).toHaveLength(63);
-  expect(fitted('a'.repeat(64))).not.toBe(fitted('a'.repeat(65)));
+  expect(fitName('a'.repeat(63))).toBe('a'.repeat(63));
+  expect(fitName('a'.repeat(64))).toHaveLength(63);
+  expect(fitName('a'.repeat(64))).not.toBe(fitName('a'.repeat(65)));
 });
 
 describe('conditions', () => {

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { WorkerCluster, WorkerClusterSpec } from '../../../operator/api/workercluster.ts';
-import { countedNodes, nodesOf, offerOf, withMinimumsOf, withNodes } from '../../../operator/burst/clusters/offer.ts';
+import {
+  clusterOfferOf,
+  countedNodes,
+  offeredNodesOf,
+  withMinimumsOf,
+  withNodes,
+} from '../../../operator/burst/clusters/offer.ts';
 import type { ClusterPurchase } from '../../../operator/burst/clusters/purchases.ts';
 import {
   type BurstReceipt,
@@ -32,7 +38,7 @@ const cluster = (spec: Partial<WorkerClusterSpec>) =>
     spec: { cloudProvider: 'cloud', controlPlaneNodes: 1, ...spec },
   });
 const offer = (spec: Partial<WorkerClusterSpec>, more: { currency?: string; assumedHourly?: string } = {}) =>
-  offerOf({
+  clusterOfferOf({
     cluster: cluster(spec),
     profile: profile(),
     member: { name: 'new', labels: {}, zones: [] },
@@ -208,7 +214,7 @@ describe('what a cluster would cost', () => {
     const priced = (mode: 'Hosted' | 'Managed') => {
       const inputs = { cluster: cluster({ mode, pools: [pool({ autoscale: 'None' })] }), profile: profile(shared) };
       const member = { name: 'new', labels: {}, zones: [] };
-      return offerOf({ ...inputs, member, reserve: 'none', currency: 'USD' }).price(new Map([['a', 2]]));
+      return clusterOfferOf({ ...inputs, member, reserve: 'none', currency: 'USD' }).price(new Map([['a', 2]]));
     };
     expect(priced('Hosted')).toEqual({
       hourly: 230_000n,
@@ -291,11 +297,11 @@ describe('the nodes of a cluster', () => {
       profile: profile(),
       reserve: 'none' as const,
     };
-    const [planned] = nodesOf({ ...inputs, member: { name: 'new', labels: {}, zones: [] } });
+    const [planned] = offeredNodesOf({ ...inputs, member: { name: 'new', labels: {}, zones: [] } });
     expect(planned).toMatchObject({ count: 2, template: { allocatable: { cpu: 1900, pods: 109 } } });
     // A profile that nobody can read, or without the type, offers nothing.
     const broken = profile({ machineTypes: [{ name: 'small', cpu: 'two', gpu: '0', memory: '8Gi' }] });
-    const [none] = nodesOf({ ...inputs, profile: broken, member: { name: 'new', labels: {}, zones: [] } });
+    const [none] = offeredNodesOf({ ...inputs, profile: broken, member: { name: 'new', labels: {}, zones: [] } });
     expect(none!.template.allocatable).toMatchObject({ cpu: 0, pods: 0 });
     expect(offer({ pools: [pool({ machineType: 'unknown' })] }).pools).toEqual([]);
   });

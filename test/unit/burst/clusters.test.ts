@@ -4,8 +4,8 @@ import type {
   ClusterOffer,
   ClusterPrice,
   ClustersView,
-  CustomKind,
   GrowingPool,
+  HubCustomKind,
   Limits,
   OwnCluster,
   Peak,
@@ -427,18 +427,21 @@ describe('work without a place', () => {
   });
 
   describe('of a kind that not every cluster serves', () => {
-    const kind = (servedBy: readonly string[], isBroughtTo: CustomKind['isBroughtTo'] = () => false): CustomKind => ({
+    const kind = (
+      servedBy: readonly string[],
+      isBroughtTo: HubCustomKind['isBroughtTo'] = () => false,
+    ): HubCustomKind => ({
       kind: 'batch.volcano.sh/v1alpha1 Job',
       servedBy: new Set(servedBy),
       isBroughtTo,
     });
-    const waits = (customKind: CustomKind) => [work('train', 6, '1', { customKind })];
+    const waits = (customKind: HubCustomKind) => [work('train', 6, '1', { customKind })];
     const like = (name: string, price: number, alike: readonly string[]) => {
       const one = candidate(name, price);
       return { ...one, offer: { ...one.offer, member: { ...one.offer.member, alike } } };
     };
 
-    it.each<[string, CustomKind, readonly string[], string[]]>([
+    it.each<[string, HubCustomKind, readonly string[], string[]]>([
       ['nothing where only clusters of another make serve it', kind(['private']), [], []],
       ['one that the hub brings the kind to', kind([], ({ labels }) => labels.tier === 'public'), [], ['aws 2']],
       ['none to which the hub does not bring it', kind([], ({ labels }) => labels.tier === 'own'), [], []],

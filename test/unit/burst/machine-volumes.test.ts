@@ -7,7 +7,7 @@ import { type StorageClass, type VolumeFacts, volumeFacts } from '../../../opera
 import { planGrowth } from '../../../operator/burst/nodes/grow.ts';
 import { planNodes } from '../../../operator/burst/nodes/plan.ts';
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from '../../../operator/kube/resources.ts';
-import { machineStorageClass, provisioner } from '../../../operator/shoot/machine-volumes.ts';
+import { machineStorageClass, provisionerManifests } from '../../../operator/shoot/machine-volumes.ts';
 import { local } from '../../../providers/local/index.ts';
 import { demand, MINUTE, NOW, node, nodesView, pod, poolView } from '../../kit/burst.ts';
 
@@ -95,7 +95,7 @@ describe('a pod with data on the disk of a machine', () => {
 });
 
 it('what makes the volumes keeps no node, and buys none', () => {
-  const { metadata, spec } = provisioner(local.machineVolumes!);
+  const { metadata, spec } = provisionerManifests(local.machineVolumes!);
   const made = { ...pod('5m'), metadata: { ...spec.template.metadata, name: 'one', namespace: metadata.namespace! } };
   expect(isSystem(made)).toBe(true);
 });

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { type Inside, movableWork, type Placed } from '../../../operator/burst/clusters/movable.ts';
+import { type Inside, type MovableWork, movableWork } from '../../../operator/burst/clusters/movable.ts';
 import type { KubeObject, Pod } from '../../../operator/kube/resources.ts';
 import { buildPod } from '../../kit/builders/objects.ts';
 
-const web: Placed = {
+const web: MovableWork = {
   source: 'ResourceBinding shop/web-deployment',
   count: 2,
   each: '1 CPU',
@@ -72,7 +72,7 @@ it('is all of it where a PodDisruptionBudget allows it, is of others, or selects
 });
 
 const with2 = (second: Pod) => inside({ pods: [pod('web-1'), second] });
-it.each<[string, readonly Placed[], Inside, string]>([
+it.each<[string, readonly MovableWork[], Inside, string]>([
   ['a pod that nobody would make again', [web], with2(pod('web-2', { owner: null })), 'pod shop/web-2 was not placed'],
   ['a pod that the hub has not placed', [], inside(), 'pod shop/web-1 was not placed there by the hub'],
   [

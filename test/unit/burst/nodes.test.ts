@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { describe, expect, it, test } from 'vitest';
 import type { DisruptionBudget } from '../../../operator/api/worker-pool.ts';
 import { NOT_DEMAND } from '../../../operator/burst/demand.ts';
-import { limitsOf } from '../../../operator/burst/nodes/budgets.ts';
+import { budgetLimitsOf } from '../../../operator/burst/nodes/budgets.ts';
 import { PROVISION_MS, planGrowth, WAITS } from '../../../operator/burst/nodes/grow.ts';
 import type { NodeView, PoolView } from '../../../operator/burst/nodes/model.ts';
 import { type NodesView, planNodes } from '../../../operator/burst/nodes/plan.ts';
@@ -310,7 +310,7 @@ describe('fewer nodes', () => {
 
   describe('as many as the disruption budgets of their pool let be missing', () => {
     const of = (budgets: DisruptionBudget[], missing = 0, now = NOW) => ({
-      disruption: { limits: limitsOf(budgets, 4, now).limits, missing },
+      disruption: { limits: budgetLimitsOf(budgets, 4, now).limits, missing },
     });
     const names = ['n1', 'n2', 'n3', 'n4'];
 
@@ -450,7 +450,7 @@ describe('when a disruption budget holds', () => {
   /** NOW is a Monday, midnight in UTC. */
   const workdays = { nodes: 0, schedule: '0 8 * * 1-5', duration: '10h' };
   const at = (now: number, budget: DisruptionBudget = workdays, total = 10) => {
-    const { limits, changesAt } = limitsOf([budget], total, now);
+    const { limits, changesAt } = budgetLimitsOf([budget], total, now);
     return { nodes: limits[0]?.nodes, changes: changesAt.map((time) => (time - NOW) / HOUR) };
   };
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Demand } from '../../../operator/burst/demand.ts';
+import type { ReplicaDemand } from '../../../operator/burst/demand.ts';
 import type { FitPod } from '../../../operator/burst/fit/model.ts';
 import { allocatableOf } from '../../../operator/burst/fit/node.ts';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
@@ -26,7 +26,7 @@ it('does not promise a pod the part of an ordered node that a DaemonSet will tak
   const grown = (daemons: FitPod[]) =>
     planGrowth({
       state: new ClusterState(),
-      demands: [partOf<Demand>({ who: 'n/p', keys: ['p', 'q'], replica: asking('p', '500m'), since: '' })],
+      demands: [partOf<ReplicaDemand>({ who: 'n/p', keys: ['p', 'q'], replica: asking('p', '500m'), since: '' })],
       pools: [{ name: 'web', count: 1, minimum: 0, maximum: 5, present: 0, offer: { template, price: 1 } }],
       emptying: [],
       most: 100,

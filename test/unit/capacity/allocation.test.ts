@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
-  allocate,
+  allocatePool,
   type HeldPart,
   type OfferAvailability,
   type PoolWish,
@@ -142,14 +142,14 @@ describe('a pool is divided', () => {
       ],
     ],
   )('%s', (_what, count, held, now, parts, lacking) => {
-    const allocation = allocate(wish(count), held, now);
+    const allocation = allocatePool(wish(count), held, now);
     expect(shape(allocation.parts)).toEqual(parts);
     expect(allocation.lacking).toBe(lacking);
   });
 
   it('where there are no zones', () => {
     const nowhere = wish(1, { zones: [] });
-    const [only] = allocate(nowhere, [], market(['large'])).parts;
+    const [only] = allocatePool(nowhere, [], market(['large'])).parts;
     expect(only).toMatchObject({ machineType: 'medium', zones: [], count: 1 });
     expect(only?.name).toBe(partName(nowhere, 'medium', []));
   });
@@ -180,7 +180,7 @@ describe('whatever happens', () => {
           running: random() < 0.2 ? undefined : Math.floor(random() * (one.count + 1)),
         }));
         const now = market(gone, random() < 0.7 ? seen.map(({ name }) => name) : [pick([WORKERS, MEDIUM])]);
-        const { parts, lacking } = allocate(wish(count), seen, now);
+        const { parts, lacking } = allocatePool(wish(count), seen, now);
         expect(parts.reduce((total, one) => total + one.count, 0)).toBe(count);
         expect(lacking).toBeLessThanOrEqual(count);
         const before = seen.reduce((total, one) => total + one.count, 0);
@@ -191,9 +191,9 @@ describe('whatever happens', () => {
         const asked = parts.map((one) => ({ ...one, running: seen.find(({ name }) => name === one.name)?.running }));
         if (lacking === 0) {
           const calm = market(gone);
-          expect(allocate(wish(count), asked, calm)).toEqual({ parts, lacking: 0 });
+          expect(allocatePool(wish(count), asked, calm)).toEqual({ parts, lacking: 0 });
         } else {
-          expect(allocate(wish(count), asked, now).parts).toEqual(parts);
+          expect(allocatePool(wish(count), asked, now).parts).toEqual(parts);
         }
         held = [...parts];
       }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { API_VERSION } from '../../../operator/api/group.ts';
-import { refusalOf } from '../../../operator/cli/acceptance.ts';
+import { specRefusalOf } from '../../../operator/cli/acceptance.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { SmallApiServer } from '../../kit/small-api-server.ts';
 
@@ -28,7 +28,8 @@ function stored(name: string, generation: number, judged: number, status: 'True'
   } as never);
 }
 
-const ask = (name: string, patienceMs?: number) => refusalOf(client, { name, namespace: 'default' }, never, patienceMs);
+const ask = (name: string, patienceMs?: number) =>
+  specRefusalOf(client, { name, namespace: 'default' }, never, patienceMs);
 
 it('refusalOf returns the reason of a refused spec, and undefined for an accepted one', async () => {
   stored('wrong', 2, 2, 'False');

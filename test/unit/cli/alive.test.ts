@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { projectFile } from '../../../operator/cli/invocation.ts';
-import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 
 let folder: string;
 afterEach(() => rm(folder, { recursive: true, force: true }));
@@ -14,7 +14,10 @@ it('a command that waits between two tries stays alive without sockets or timers
   folder = await mkdtemp(join(tmpdir(), 'coppice-alive-'));
   const file = join(folder, 'config');
   // Nothing listens there.
-  await writeFile(file, kubeconfig({ server: 'http://127.0.0.1:1', ca: '', token: 't', name: 'c', user: 'u' }));
+  await writeFile(
+    file,
+    writeKubeconfigText({ server: 'http://127.0.0.1:1', ca: '', token: 't', name: 'c', user: 'u' }),
+  );
   const child = spawn(process.execPath, [projectFile('operator', 'cli', 'main.ts'), 'get', '-w', '--kubeconfig', file]);
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

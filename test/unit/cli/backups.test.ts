@@ -12,7 +12,7 @@ import { gardenKubeconfigFile } from '../../../operator/cli/garden.ts';
 import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
 import { snapshotName } from '../../../operator/controllers/backup/plan.ts';
-import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 
 const T0 = Date.parse('2026-11-21T12:00:00Z');
 const database = randomBytes(1024);
@@ -74,7 +74,7 @@ beforeEach(async () => {
   await mkdir(dirname(file), { recursive: true });
   const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;
-  await writeFile(file, kubeconfig({ server: url, ca: '', token: 't', name: 'garden', user: 'admin' }));
+  await writeFile(file, writeKubeconfigText({ server: url, ca: '', token: 't', name: 'garden', user: 'admin' }));
 });
 afterEach(async () => {
   server.closeAllConnections();

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { gardenKubeconfigFile } from '../../../operator/cli/garden.ts';
 import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
-import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 
 /** What a garden's API server answers, by the last word of the path of a list. */
 let lists: Record<string, object[]>;
@@ -41,7 +41,7 @@ beforeEach(async () => {
   const { port } = server.address() as AddressInfo;
   await writeFile(
     file,
-    kubeconfig({ server: `http://127.0.0.1:${port}`, ca: '', token: 't', name: 'garden', user: 'admin' }),
+    writeKubeconfigText({ server: `http://127.0.0.1:${port}`, ca: '', token: 't', name: 'garden', user: 'admin' }),
   );
 });
 afterEach(async () => {

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import type { ClusterCost } from '../../../operator/api/cost.ts';
 import {
-  activity,
+  activityText,
+  clusterFailureOf,
   columnsOf,
-  failureOf,
-  isAsleep,
   isReady,
+  isShownAsleep,
   simulatedWarning,
-  summary,
+  summaryText,
 } from '../../../operator/cli/clusterview.ts';
 import { listOf, tableOf } from '../../../operator/cli/commands/get.ts';
 import { nextSteps } from '../../../operator/cli/commands/start.ts';
-import { kindOf, QUOTA, WORKER_CLUSTER } from '../../../operator/cli/kinds.ts';
+import { kindOf, QUOTA_KIND, WORKER_CLUSTER_KIND } from '../../../operator/cli/kinds.ts';
 import { accruedText, costSentence, hourlyText } from '../../../operator/cli/render/cost.ts';
 import { clusterLines, clusterLogLine } from '../../../operator/cli/waiting.ts';
 import { AGO, COST, cluster, condition, NOW, operation, quota, READY } from './objects.ts';
@@ -56,7 +56,11 @@ describe('the table of WorkerClusters', () => {
   const options = { wide: false, everywhere: true, now: NOW };
   it('has the columns that kubectl shows', () => {
     expect(
-      tableOf(WORKER_CLUSTER, [simulated, creating, failed, untouched, deleting, cluster('demo', {}, READY)], options),
+      tableOf(
+        WORKER_CLUSTER_KIND,
+        [simulated, creating, failed, untouched, deleting, cluster('demo', {}, READY)],
+        options,
+      ),
     ).toMatchInlineSnapshot(`
       [
         "NAMESPACE   NAME                  PROVIDER          MODE     VERSION   CONTROL-PLANE   NODES   READY     STATUS                      AGE",
@@ -72,14 +76,14 @@ describe('the table of WorkerClusters', () => {
 
   it('shows a cluster that hibernates as asked without alarm', () => {
     const asleep = cluster('nap', {}, SLEEPS);
-    expect(summary(asleep)).toEqual({ text: 'Hibernated', tone: 'busy' });
+    expect(summaryText(asleep)).toEqual({ text: 'Hibernated', tone: 'busy' });
     const { header, row } = columnsOf('WorkerCluster', false);
     expect(row(asleep, +NOW)[header.indexOf('READY')]).toEqual({ text: 'False', tone: 'busy' });
   });
 
   it('has more columns with -o wide', () => {
     expect(
-      tableOf(WORKER_CLUSTER, [cluster('demo', {}, { ...READY, cost: COST }), creating], {
+      tableOf(WORKER_CLUSTER_KIND, [cluster('demo', {}, { ...READY, cost: COST }), creating], {
         ...options,
         everywhere: false,
         wide: true,
@@ -125,15 +129,15 @@ describe('the table of quotas', () => {
     conditions: [condition('Ready', 'True', 'Enforced'), condition('WithinLimits', 'False', 'AboveLimit', 'nodes 8/7')],
   };
   it('shows used and allowed amount of limited metrics', () => {
-    expect(kindOf('quotas')).toBe(QUOTA);
+    expect(kindOf('quotas')).toBe(QUOTA_KIND);
     const lists = [quota({ nodes: 7, 'cost.hourly': '60' }, status)];
-    expect(tableOf(QUOTA, lists, { wide: true, everywhere: false, now: NOW })).toMatchInlineSnapshot(`
+    expect(tableOf(QUOTA_KIND, lists, { wide: true, everywhere: false, now: NOW })).toMatchInlineSnapshot(`
       [
         "NAME   CLUSTERS   NODES   CPU   MEMORY   GPU   COST/H     COST/MONTH   READY   AGE   CURRENCY   MESSAGE",
         "team              8/7                          1.152/60                True    2m    USD        nodes 8/7",
       ]
     `);
-    expect(tableOf(QUOTA, [quota({ clusters: 2 })], { wide: false, everywhere: false, now: NOW })[1]).toMatch(
+    expect(tableOf(QUOTA_KIND, [quota({ clusters: 2 })], { wide: false, everywhere: false, now: NOW })[1]).toMatch(
       /^team +\?\/2 /,
     );
   });
@@ -147,16 +151,16 @@ describe('the summary of a cluster', () => {
   });
 
   it('is not hibernated once the spec asks it to wake', () => {
-    expect(isAsleep(cluster('nap', {}, SLEEPS))).toBe(true);
-    expect(isAsleep(cluster('nap', {}, SLEEPS, { generation: 2 }))).toBe(false);
+    expect(isShownAsleep(cluster('nap', {}, SLEEPS))).toBe(true);
+    expect(isShownAsleep(cluster('nap', {}, SLEEPS, { generation: 2 }))).toBe(false);
     const conditions = [condition('Ready', 'False', 'Hibernated'), condition('Hibernated', 'False', 'Waking')];
-    expect(isAsleep(cluster('nap', {}, { ...SLEEPS, conditions }))).toBe(false);
+    expect(isShownAsleep(cluster('nap', {}, { ...SLEEPS, conditions }))).toBe(false);
   });
 
   it('is failed only for the generation that failed', () => {
-    expect(failureOf(failed)).toBe('there is no CloudProfile "nowhere"');
-    expect(failureOf(cluster('bad', {}, failed.status, { generation: 2 }))).toBeUndefined();
-    expect(failureOf(creating)).toBeUndefined();
+    expect(clusterFailureOf(failed)).toBe('there is no CloudProfile "nowhere"');
+    expect(clusterFailureOf(cluster('bad', {}, failed.status, { generation: 2 }))).toBeUndefined();
+    expect(clusterFailureOf(creating)).toBeUndefined();
   });
 
   it('is failed when the spec is refused, even if nothing was tried', () => {
@@ -164,15 +168,17 @@ describe('the summary of a cluster', () => {
     const lastTransitionTime = '2026-11-21T00:00:00Z';
     const conditions = [{ type: 'SpecAccepted', status: 'False' as const, message, lastTransitionTime }];
     const refused = { observedGeneration: 1, conditions };
-    expect(failureOf(cluster('bad', {}, refused))).toBe(message);
-    expect(failureOf(cluster('bad', {}, refused, { generation: 2 }))).toBeUndefined();
+    expect(clusterFailureOf(cluster('bad', {}, refused))).toBe(message);
+    expect(clusterFailureOf(cluster('bad', {}, refused, { generation: 2 }))).toBeUndefined();
   });
 
   it('names the running activity', () => {
-    expect(activity(creating)).toBe('Waiting for kube-apiserver');
-    expect(activity(failed)).toBe('there is no CloudProfile "nowhere"');
-    expect(activity(untouched)).toBe('waiting for the operator');
-    expect(summary(cluster('x', {}, { lastOperation: operation('Error', 10, 'x') })).text).toBe('Creating (retrying)');
+    expect(activityText(creating)).toBe('Waiting for kube-apiserver');
+    expect(activityText(failed)).toBe('there is no CloudProfile "nowhere"');
+    expect(activityText(untouched)).toBe('waiting for the operator');
+    expect(summaryText(cluster('x', {}, { lastOperation: operation('Error', 10, 'x') })).text).toBe(
+      'Creating (retrying)',
+    );
   });
 
   it('warns about simulation', () => {

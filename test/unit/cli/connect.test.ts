@@ -6,7 +6,7 @@ import { connect } from '../../../operator/cli/connect.ts';
 import { Options } from '../../../operator/cli/context.ts';
 import { gardenKubeconfigFile } from '../../../operator/cli/garden.ts';
 import { environmentProxy } from '../../../operator/kube/http/http-proxy.ts';
-import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 
 let home: string;
 let file: string;
@@ -25,7 +25,7 @@ async function proxyAfter(server: string, at: string, options: object, env: obje
   for (const name of ['HTTP_PROXY', 'http_proxy', 'https_proxy', 'NO_PROXY', 'no_proxy']) vi.stubEnv(name, undefined);
   vi.stubEnv('HTTPS_PROXY', 'http://proxy.example:3128');
   await mkdir(dirname(at), { recursive: true });
-  await writeFile(at, kubeconfig({ server, ca: '', token: 't', name: 'garden', user: 'admin' }));
+  await writeFile(at, writeKubeconfigText({ server, ca: '', token: 't', name: 'garden', user: 'admin' }));
   const { client } = await connect({ options: new Options({ ...options }), env: { HOME: home, ...env } });
   await client.close();
   return environmentProxy('https://10.161.0.1:6443')?.name;
@@ -45,7 +45,10 @@ it.each(['https://127.0.0.1:6443', 'https://localhost:6443'])(
 it('a garden at the address of an earlier garden is told apart by its authority', async () => {
   const authority = async (ca: string) => {
     const file = join(home, `${ca}.yaml`);
-    await writeFile(file, kubeconfig({ server: 'https://garden.example.com', ca, token: 't', name: 'g', user: 'u' }));
+    await writeFile(
+      file,
+      writeKubeconfigText({ server: 'https://garden.example.com', ca, token: 't', name: 'g', user: 'u' }),
+    );
     const { client, authority } = await connect({ options: new Options({ kubeconfig: file }), env: {} });
     await client.close();
     return authority;

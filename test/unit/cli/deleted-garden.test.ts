@@ -14,7 +14,7 @@ import { chooseRanges } from '../../../operator/garden/host/ranges.ts';
 import { StateDirectory } from '../../../operator/garden/state/state.ts';
 import { ToolCache } from '../../../operator/garden/toolchain/cache.ts';
 import type { KubeconfigDocument } from '../../../operator/kube/kubeconfig-files.ts';
-import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 
 let home: string;
 let directory: StateDirectory;
@@ -30,7 +30,13 @@ beforeEach(async () => {
   await directory.make();
   const ports = { apiserver: 1, etcd: 2, etcdPeer: 3 };
   await directory.write({ id: directory.id, createdAt: '', ports, ranges, seed: 'local' });
-  const admin = kubeconfig({ server: 'https://127.0.0.1:1', ca: 'GARDEN', token: 't', name: 'coppice', user: 'admin' });
+  const admin = writeKubeconfigText({
+    server: 'https://127.0.0.1:1',
+    ca: 'GARDEN',
+    token: 't',
+    name: 'coppice',
+    user: 'admin',
+  });
   await writeFile(directory.kubeconfigFile('admin'), admin);
   asked = 0;
   server = createServer((_, response) => {

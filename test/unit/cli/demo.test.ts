@@ -8,7 +8,7 @@ import { cloudProfileSpec } from '../../../operator/api/cloudprofile.ts';
 import { hubSpec } from '../../../operator/api/hub.ts';
 import { profileManifests } from '../../../operator/api/profiles.ts';
 import { workerClusterSpec } from '../../../operator/api/workercluster.ts';
-import { policy, privateCluster, soldAs, stage, workOf } from '../../../operator/cli/demo/burst-objects.ts';
+import { demoWorkOf, policy, privateCluster, soldAs, stageObjects } from '../../../operator/cli/demo/burst-objects.ts';
 import { leftOfDemo } from '../../../operator/cli/demo/clean-up.ts';
 import { karmadaLeft, karmadaOf } from '../../../operator/cli/demo/existing-karmada.ts';
 import { KarmadaFleet } from '../../../operator/cli/demo/karmada-fleet.ts';
@@ -27,7 +27,7 @@ const clientOf = (...objects: KubeObject[]) => {
   return Object.assign(memory, { get: memory.getOrUndefined.bind(memory) }) as unknown as KubeClient;
 };
 const neutral = new NeutralFleet(clientOf(), '', {}, () => {});
-const staged = [...neutral.objects, ...stage(local, sold, neutral.hub)];
+const staged = [...neutral.objects, ...stageObjects(local, sold, neutral.hub)];
 
 it('namespaces of the demo have Pod Security labels', () => {
   const namespaces = staged.filter(({ kind }) => kind === 'Namespace');
@@ -106,7 +106,7 @@ describe('the Karmada of a demo', () => {
       'current-context': 'karmada-apiserver',
     });
     expect((await opened(document, 'karmada-host')).kubeconfig.clusters).toEqual([entry('karmada-host')]);
-    hubSpec.parse(stage(local, sold, fleet.hub).find(({ kind }) => kind === 'Hub')!['spec' as never]);
+    hubSpec.parse(stageObjects(local, sold, fleet.hub).find(({ kind }) => kind === 'Hub')!['spec' as never]);
   });
 
   it('is refused when the kubeconfig lacks the context or runs a program', async () => {
@@ -118,7 +118,7 @@ describe('the Karmada of a demo', () => {
   it('loses only objects that a demo of this garden has made', async () => {
     const { labels } = marksOf('uid-of-garden');
     const sale = (namespace: string, more?: Record<string, string>) => ({
-      ...workOf('sale', 1),
+      ...demoWorkOf('sale', 1),
       metadata: { name: 'sale', namespace, ...(more && { labels: more }) },
     });
     const karmada = clientOf(

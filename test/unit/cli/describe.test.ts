@@ -14,7 +14,7 @@ import {
 } from '../../../operator/cli/render/describe.ts';
 import { renderTree } from '../../../operator/cli/render/tree.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
-import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 import { buildMembership } from '../../kit/builders/objects.ts';
 import { SmallApiServer } from '../../kit/small-api-server.ts';
 import { AGO, COST, cluster, condition, NOW, quota, READY, shoot } from './objects.ts';
@@ -325,7 +325,13 @@ describe('a cluster whose API server does not answer', () => {
         '/apis/multi-cluster.demo.io/v1/namespaces/default/workerclusters/demo',
         cluster('demo', { attached } as object, status as object),
       );
-      const closed = kubeconfig({ server: 'https://127.0.0.1:1', ca: garden.ca, token: 't', name: 'c', user: 'u' });
+      const closed = writeKubeconfigText({
+        server: 'https://127.0.0.1:1',
+        ca: garden.ca,
+        token: 't',
+        name: 'c',
+        user: 'u',
+      });
       garden.put('/api/v1/namespaces/default/secrets/theirs', {
         metadata: { name: 'theirs', namespace: 'default' },
         data: { kubeconfig: Buffer.from(closed).toString('base64') },

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { headline } from '../../../operator/cli/commands/status.ts';
+import { headlineText } from '../../../operator/cli/commands/status.ts';
 import { COMMANDS, GLOBAL_OPTIONS } from '../../../operator/cli/commands.ts';
 import { Options } from '../../../operator/cli/context.ts';
 import { UsageError } from '../../../operator/cli/errors.ts';
@@ -36,8 +36,8 @@ it('the egress policy is kept until it is set again', async () => {
 
 it('status shows what pods can reach, and why a promised way does not work', () => {
   const garden = { running: true, phase: 'ready' as const, components: [] };
-  const lines = headline({ ...garden, egress: { policy: 'all', problem: 'there is no /dev/net/tun' } }, 'coppice');
+  const lines = headlineText({ ...garden, egress: { policy: 'all', problem: 'there is no /dev/net/tun' } }, 'coppice');
   expect(lines).toContain('Pods reach nothing outside the garden: there is no /dev/net/tun');
-  expect(headline({ ...garden, egress: { policy: 'public' } }, 'coppice')).toHaveLength(2);
-  expect(headline(garden, 'coppice')).toHaveLength(1);
+  expect(headlineText({ ...garden, egress: { policy: 'public' } }, 'coppice')).toHaveLength(2);
+  expect(headlineText(garden, 'coppice')).toHaveLength(1);
 });

@@ -6,7 +6,7 @@ import { kubeconfigSources } from '../../../operator/cli/connect.ts';
 import { CliError, EXIT, explain, InterruptedError } from '../../../operator/cli/errors.ts';
 import { GardenStages } from '../../../operator/cli/gardenview.ts';
 import { enterPersonsFolder, projectFile, quote, shownPath } from '../../../operator/cli/invocation.ts';
-import { HUB, kindOf } from '../../../operator/cli/kinds.ts';
+import { HUB_KIND, kindOf } from '../../../operator/cli/kinds.ts';
 import { main } from '../../../operator/cli/main.ts';
 import { parseManifests } from '../../../operator/cli/manifests.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
@@ -171,7 +171,7 @@ describe('errors', () => {
     [[], '"coppice get hubs" lists all that exist'],
     [Array.from({ length: 13 }, (_, n) => `hub-${n}`), '"coppice get hubs" lists all that exist'],
   ])('says of a name that is not there, beside %j, %s', (existing, advice) => {
-    expect(notFound(HUB, 'karmada', undefined, existing)).toMatchObject({
+    expect(notFound(HUB_KIND, 'karmada', undefined, existing)).toMatchObject({
       message: 'there is no Hub "karmada"',
       advice,
       exitCode: EXIT.notFound,

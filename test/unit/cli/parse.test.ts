@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { COMMANDS, GLOBAL_OPTIONS } from '../../../operator/cli/commands.ts';
 import { UsageError } from '../../../operator/cli/errors.ts';
-import { parse, parseDuration, usageLine } from '../../../operator/cli/parse.ts';
-import { editDistance, nearest } from '../../../operator/cli/suggest.ts';
+import { parse, parseCliDuration, usageLine } from '../../../operator/cli/parse.ts';
+import { editDistance, nearestWord } from '../../../operator/cli/suggest.ts';
 
 const read = (line: string) => {
   const { command, options, positionals, help } = parse(line.split(' ').filter(Boolean), COMMANDS, GLOBAL_OPTIONS);
@@ -90,7 +90,7 @@ describe('parse', () => {
     ['', undefined],
     ['m5', undefined],
   ])('takes %s for %s ms', (text, expected) => {
-    expect(parseDuration(text)).toBe(expected);
+    expect(parseCliDuration(text)).toBe(expected);
   });
 
   it('writes usage lines', () => {
@@ -111,7 +111,7 @@ describe('suggestions', () => {
   });
 
   it('prefers a continuation of the typed word, and is undefined when nothing is similar', () => {
-    expect(nearest('kube', ['get', 'kubeconfig'])).toBe('kubeconfig');
-    expect(nearest('xyzzy', ['get', 'up', 'down'])).toBeUndefined();
+    expect(nearestWord('kube', ['get', 'kubeconfig'])).toBe('kubeconfig');
+    expect(nearestWord('xyzzy', ['get', 'up', 'down'])).toBeUndefined();
   });
 });

@@ -1,7 +1,7 @@
 import { glob, readFile } from 'node:fs/promises';
 import { load } from 'js-yaml';
 import { expect, it } from 'vitest';
-import { crd, type Schema } from '../../../operator/api/crd.ts';
+import { crdOf, type Schema } from '../../../operator/api/crd.ts';
 import { generatedFiles } from '../../../operator/api/generate.ts';
 import { KINDS } from '../../../operator/api/kinds.ts';
 import { EXAMPLES, FIELD_ORDER } from '../../../operator/api/reference-examples.ts';
@@ -32,7 +32,7 @@ it.each(KINDS.map((kind) => [kind.kind, kind] as const))(
     for (const text of [minimal, usual]) expect(load(text)).toMatchObject({ kind: name });
     expect(minimal.length).toBeLessThan(usual.length);
     for (const [path, fields] of Object.entries(FIELD_ORDER[name] ?? {})) {
-      const spec: Schema = crd(kind).spec.versions[0].schema.openAPIV3Schema.properties.spec;
+      const spec: Schema = crdOf(kind).spec.versions[0].schema.openAPIV3Schema.properties.spec;
       const at =
         path === '' ? spec : path.split('.').reduce((schema, field) => inside(schema.properties![field]!), spec);
       expect(Object.keys(at.properties ?? {})).toEqual(expect.arrayContaining([...fields]));

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ageOf, formatAge, formatElapsed, formatRemaining } from '../../../operator/cli/render/age.ts';
 import { progressLine } from '../../../operator/cli/render/progress.ts';
 import { renderTable } from '../../../operator/cli/render/table.ts';
-import { cell, coloured, displayWidth, truncate, wrap } from '../../../operator/cli/render/text.ts';
+import { coloured, displayWidth, textCell, truncate, wrap } from '../../../operator/cli/render/text.ts';
 import { renderTree } from '../../../operator/cli/render/tree.ts';
 
 describe('text', () => {
@@ -23,7 +23,7 @@ describe('text', () => {
   });
 
   it('loses control characters of a server', () => {
-    expect(cell('a\u001b[2Jb\nc')).toBe('a [2Jb c');
+    expect(textCell('a\u001b[2Jb\nc')).toBe('a [2Jb c');
   });
 
   it('wraps at spaces and keeps long words whole', () => {

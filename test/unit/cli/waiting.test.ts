@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { CliError } from '../../../operator/cli/errors.ts';
-import { judge } from '../../../operator/cli/waiting.ts';
+import { judgeWait } from '../../../operator/cli/waiting.ts';
 import { cluster, condition, READY } from './objects.ts';
 
 const ready = cluster('c', {}, READY);
@@ -45,7 +45,7 @@ it.each<[string, Sight, string | RegExp]>([
   ['for one that sleeps to wake', { cluster: asleep }, 'wait'],
   ['not for one that may sleep', { cluster: asleep, maySleep: true }, 'finish'],
 ])('waits %s', (_, { cluster, existed = false, goal = 'Ready', ...may }, expected) => {
-  const verdict = judge(cluster, existed, 'n', { name: 'c', goal, ...may });
+  const verdict = judgeWait(cluster, existed, 'n', { name: 'c', goal, ...may });
   const said = verdict instanceof CliError ? verdict.message : verdict;
   if (typeof expected === 'string') expect(said).toBe(expected);
   else expect(said).toMatch(expected);

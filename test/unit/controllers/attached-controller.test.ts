@@ -17,7 +17,7 @@ import { KubeClient } from '../../../operator/kube/client.ts';
 import { Informer } from '../../../operator/kube/informer.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
-import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 import { buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { startProxy } from '../../kit/connect-proxy.ts';
 import { SmallApiServer } from '../../kit/small-api-server.ts';
@@ -341,7 +341,7 @@ it('takes up a new token without a moment in which the cluster is not open', asy
     if (!open.get(changed)) closed.push(changed);
   });
   enqueued.length = 0;
-  keep(kubeconfig({ server: theirs.url, ca: theirs.ca, token: 'new', name: 'c', user: 'u' }));
+  keep(writeKubeconfigText({ server: theirs.url, ca: theirs.ca, token: 'new', name: 'c', user: 'u' }));
   await noticed(() => enqueued.includes(key));
   expect((await look(key)).refusal).toBeUndefined();
   expect(open.get(key)).not.toBe(before);

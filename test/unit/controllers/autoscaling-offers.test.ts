@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { DesiredPool } from '../../../operator/api/pools.ts';
 import { learnNodes } from '../../../operator/burst/nodes/expected.ts';
 import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
-import { machinesOf, type OfferView, offerOf } from '../../../operator/controllers/autoscaling/offers.ts';
+import { type OfferView, offerOf, poolMachinesOf } from '../../../operator/controllers/autoscaling/offers.ts';
 import { profile } from '../../kit/autoscaled-cluster.ts';
 import { buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { node } from '../../kit/burst.ts';
@@ -30,7 +30,7 @@ const pool = (more: Partial<DesiredPool> = {}): DesiredPool => ({
 const view = (more: Partial<OfferView> = {}): OfferView => ({
   cluster: buildWorkerCluster({ metadata: { name: 'one', uid: 'u1' }, spec: { cloudProvider: 'cloud' } }),
   profile: profile(types),
-  ...machinesOf({ provider: { name: 'local', simulated: false }, isManaged: false }),
+  ...poolMachinesOf({ provider: { name: 'local', simulated: false }, isManaged: false }),
   capacity: { depleted: [], tries: [] },
   now,
   ...more,
@@ -76,10 +76,10 @@ describe('the next node of a pool', () => {
     const cpuOf = (more: Partial<OfferView>) =>
       offerOf(view(more), pool(), [], new Map()).offer?.template.allocatable.cpu;
     expect(cpuOf({})).toBe(4000);
-    expect(cpuOf(machinesOf({ provider: { name: 'aws', simulated: false, inCloud: true }, isManaged: false }))).toBe(
-      3900,
-    );
-    expect(cpuOf(machinesOf({ provider: { name: 'aws', simulated: false }, isManaged: true }))).toBeLessThan(3950);
+    expect(
+      cpuOf(poolMachinesOf({ provider: { name: 'aws', simulated: false, inCloud: true }, isManaged: false })),
+    ).toBe(3900);
+    expect(cpuOf(poolMachinesOf({ provider: { name: 'aws', simulated: false }, isManaged: true }))).toBeLessThan(3950);
   });
 
   it('costs its spot price where spot is asked for; one without a price is the dearest', () => {
@@ -102,7 +102,7 @@ describe('the next node of a pool', () => {
   });
 
   it('is promised to be in a zone only where the pool has one', () => {
-    const ofCloud = machinesOf({ provider: { name: 'aws', simulated: true }, isManaged: false });
+    const ofCloud = poolMachinesOf({ provider: { name: 'aws', simulated: true }, isManaged: false });
     const zoneOf = (zones: string[]) =>
       offerOf(view(ofCloud), pool({ zones }), [], new Map()).offer?.template.labels['topology.kubernetes.io/zone'];
     expect(zoneOf(['here-a'])).toBe('here-a');

@@ -8,7 +8,7 @@ import { reconcileBurst } from '../../../operator/controllers/burst/controller.t
 import type { BurstDependencies } from '../../../operator/controllers/burst/dependencies.ts';
 import { gardenWorld } from '../../../operator/controllers/burst/garden-world.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
-import { toldBy } from '../../../operator/controllers/burst/sold-out-told.ts';
+import { soldOutToldBy } from '../../../operator/controllers/burst/sold-out-told.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { BURSTPOLICIES, HUBS, type Node, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { buildPod } from '../../kit/builders/objects.ts';
@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 
 /** What is known in a namespace to who has only statuses of policies. */
-const told = (namespace = 'shop') => toldBy([testbed.policy()!]).known({ namespace });
+const told = (namespace = 'shop') => soldOutToldBy([testbed.policy()!]).known({ namespace });
 
 const written = async (act: () => Promise<void>): Promise<string[]> => {
   testbed.objects.writes.length = 0;

@@ -8,13 +8,13 @@ import type { Operation } from '../../../operator/controllers/shoot/operation.ts
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { NODES } from '../../../operator/kube/resources.ts';
-import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 import { buildSeed } from '../../kit/builders/objects.ts';
 import { partOf } from '../../kit/builders/partial.ts';
 import { type ConnectProxy, startProxy } from '../../kit/connect-proxy.ts';
 
 /** Reserved for documentation: nobody answers there. */
-const text = kubeconfig({ server: 'https://192.0.2.1:6443', ca: '', token: 't', name: 'c', user: 'u' });
+const text = writeKubeconfigText({ server: 'https://192.0.2.1:6443', ca: '', token: 't', name: 'c', user: 'u' });
 const never = new AbortController().signal;
 const secret = { data: { value: Buffer.from(text).toString('base64') } };
 const garden = partOf<KubeClient>({ get: async () => secret, getOrUndefined: async () => secret });

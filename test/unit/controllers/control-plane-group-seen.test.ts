@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import {
+  CloudWait,
   isLost,
   LossWatch,
   lookAtGroup,
   machinesOfNodes,
-  Patience,
-  versionProblem,
+  machineVersionProblem,
 } from '../../../operator/controllers/shoot/self-hosted/control-plane-group-seen.ts';
 import { JOINED_LABEL } from '../../../operator/controllers/shoot/self-hosted/self-hosted-status.ts';
 import type { EtcdMember } from '../../../operator/etcd/etcd-client.ts';
@@ -121,7 +121,7 @@ describe('a machine of another version', () => {
       'machine a of the control plane is not upgraded yet: version 1.35.4 is older than 1.36.3',
     ],
   ])('comes to %s, or is told why not', (_what, runs, wanted, expected) => {
-    const problem = versionProblem(
+    const problem = machineVersionProblem(
       runs.map((one, index) => node(three[index]!, one)),
       wanted,
     );
@@ -164,7 +164,7 @@ describe('that a cluster is lost', () => {
 
 describe('how long is slept before the next look', () => {
   it('is short after something was done, and ever longer while the same is waited for', () => {
-    const patience = new Patience();
+    const patience = new CloudWait();
     expect([undefined, undefined].map((waitFor) => patience.next(waitFor))).toEqual([3000, 3000]);
     const slept = Array.from({ length: 20 }, () => patience.next('machine b to join'));
     expect(slept[0]).toBe(3000);

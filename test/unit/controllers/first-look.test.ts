@@ -4,7 +4,7 @@ import { ANNOTATIONS } from '../../../operator/api/group.ts';
 import type { Shoot, ShootStatus } from '../../../operator/api/shoot.ts';
 import { ClusterConnection } from '../../../operator/clusters/cluster-connection.ts';
 import { say } from '../../../operator/controllers/conditions.ts';
-import { connect, inPodOfSeed } from '../../../operator/controllers/shoot/connect.ts';
+import { connectToShoot, inPodOfSeed } from '../../../operator/controllers/shoot/connect.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import type { RunningFacts } from '../../../operator/controllers/shoot/status/facts.ts';
@@ -90,7 +90,7 @@ it.each([
     patience: { waits: { first: 1, longest: 1 }, usualMs: 1 },
   };
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  const opened = connect(op as unknown as Operation, over.signal, wait);
+  const opened = connectToShoot(op as unknown as Operation, over.signal, wait);
   await Promise.race([waits.promise, opened]);
   vi.advanceTimersByTime(Number(before) * 1000);
   expect(state.usable !== undefined).toBe(said);
@@ -118,7 +118,7 @@ describe('an API server that has served', () => {
     const over = new AbortController();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const wait = { started, patience: { waits: { first: 1000, longest: 1000 }, usualMs: 1000 } };
-    const opened = connect(op as unknown as Operation, over.signal, wait);
+    const opened = connectToShoot(op as unknown as Operation, over.signal, wait);
     opened.catch(() => {});
     await begun.promise;
     const isSilent = () => state.usable?.ok === false;

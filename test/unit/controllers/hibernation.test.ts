@@ -10,9 +10,9 @@ import {
   isAnythingUp,
   podsLeft,
 } from '../../../operator/controllers/shoot/hosted/hibernation-tasks.ts';
-import { shootStatus } from '../../../operator/controllers/shoot/hosted/hosted-status.ts';
+import { hostedShootStatus } from '../../../operator/controllers/shoot/hosted/hosted-status.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
-import { typeOf } from '../../../operator/controllers/shoot/operation-type.ts';
+import { operationTypeOf } from '../../../operator/controllers/shoot/operation-type.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { Flow } from '../../../operator/flow/graph.ts';
 import type { Secret, StatefulSet } from '../../../operator/kube/resources.ts';
@@ -261,7 +261,7 @@ it.each([
 ])('a shoot that is to sleep %s', (_, status, sleeps, type) => {
   const shoot = shootWith({ hibernation: { enabled: true } }, status);
   expect(isToSleep(shoot)).toBe(sleeps);
-  expect(typeOf({ shoot, sleeps })).toBe(type);
+  expect(operationTypeOf({ shoot, sleeps })).toBe(type);
 });
 
 it('a shoot goes on running that ran under an operator which did not act on the field, until that is changed', () => {
@@ -275,10 +275,10 @@ it('a shoot goes on running that ran under an operator which did not act on the 
   const old = shootWith(spec, status('hibernation', 'maintenance'));
   expect(isToSleep(old)).toBe(false);
   // What is told of it next keeps it awake as well.
-  const next = shootStatus(partOf<Parameters<typeof shootStatus>[0]>({ ...facts(), shoot: old }), NOW);
+  const next = hostedShootStatus(partOf<Parameters<typeof hostedShootStatus>[0]>({ ...facts(), shoot: old }), NOW);
   expect(isToSleep(shootWith(spec, { ...status(), conditions: next.conditions }))).toBe(false);
   const changed = shootWith({ hibernation: { enabled: false } }, { ...status(), conditions: next.conditions });
-  const after = shootStatus(partOf<Parameters<typeof shootStatus>[0]>({ ...facts(), shoot: changed }), NOW);
+  const after = hostedShootStatus(partOf<Parameters<typeof hostedShootStatus>[0]>({ ...facts(), shoot: changed }), NOW);
   expect(isToSleep(shootWith(spec, { ...status(), conditions: after.conditions }))).toBe(true);
 });
 
@@ -288,7 +288,7 @@ it.each([
   ['Wake', 'Error', 'Wake'],
   ['Wake', 'Succeeded', 'Reconcile'],
 ])('after %s %s comes %s', (type, state, next) => {
-  expect(typeOf({ shoot: shootWith({}, operation(type, state)), sleeps: false })).toBe(next);
+  expect(operationTypeOf({ shoot: shootWith({}, operation(type, state)), sleeps: false })).toBe(next);
 });
 
 it('a control plane on machines of the cluster itself does not sleep: nothing could wake it', () => {
@@ -380,5 +380,5 @@ it('says of one that wakes that its API server is started, not that it does not 
   const shoot = shootWith({}, { conditions, lastOperation });
   const parts = { etcd: undefined, apiServer: undefined, controllerManager: undefined, scheduler: undefined };
   const waking = { ...facts(), shoot, operation: lastOperation as HibernationFacts['operation'], ...parts };
-  expect(told(shootStatus(waking, NOW), 'APIServerAvailable')).toEqual(['False', 'Waking']);
+  expect(told(hostedShootStatus(waking, NOW), 'APIServerAvailable')).toEqual(['False', 'Waking']);
 });

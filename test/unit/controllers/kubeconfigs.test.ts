@@ -11,11 +11,11 @@ import {
   keptRequest,
 } from '../../../operator/controllers/kubeconfigs/controller.ts';
 import {
+  kubeconfigRefusalOf,
   MOST_RECENT,
   MOST_STORED,
   RECENT_MS,
   readRequest,
-  refusalOf,
 } from '../../../operator/controllers/kubeconfigs/decide.ts';
 import { keyIn } from '../../../operator/controllers/kubeconfigs/wiring.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
@@ -116,7 +116,7 @@ describe('who gets one', () => {
   const view = { allowed: true, cluster: cluster('Hosted'), shoot: shoot() };
 
   it.each(['Hosted', 'SelfManaged'] as const)('whoever RBAC lets, of a cluster of mode %s', (mode) => {
-    expect(refusalOf(of, { ...view, cluster: cluster(mode) })).toBeUndefined();
+    expect(kubeconfigRefusalOf(of, { ...view, cluster: cluster(mode) })).toBeUndefined();
   });
 
   it.each([
@@ -131,7 +131,7 @@ describe('who gets one', () => {
     ['not of a cluster that goes', { cluster: cluster('Hosted', { deletionTimestamp: 'now' }) }, 'Deleting'],
     ['not before there is a control plane', { shoot: undefined }, 'NotReady'],
     ['not of an earlier cluster of the name', { shoot: shoot('c-0') }, 'NotReady'],
-  ])('%s', (_, change, reason) => expect(refusalOf(of, { ...view, ...change })).toMatchObject({ reason }));
+  ])('%s', (_, change, reason) => expect(kubeconfigRefusalOf(of, { ...view, ...change })).toMatchObject({ reason }));
 });
 
 describe('answering', () => {

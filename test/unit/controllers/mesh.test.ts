@@ -8,7 +8,7 @@ import { knownByShoot } from '../../../operator/controllers/workercluster/networ
 import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
 import type { MeshView } from '../../../operator/controllers/workercluster/view.ts';
 import {
-  allocate,
+  allocateRanges,
   type MeshEntry,
   type MeshRequest,
   NO_CLUSTERS,
@@ -108,7 +108,7 @@ describe('a new cluster of a profile with a mesh', () => {
 
   it('waits, and says what to do, when nothing is left; and looks again in a minute', () => {
     const tiny = wanted(cluster(), profile({ name: 'default', pods: ['10.1.0.0/18'], services: ['10.2.0.0/16'] }));
-    const full = allocate(NO_CLUSTERS, tiny, { ranges: ['10.1.3.0/24'], ids: [] });
+    const full = allocateRanges(NO_CLUSTERS, tiny, { ranges: ['10.1.3.0/24'], ids: [] });
     expect(full.refused?.message).toContain('add a range to spec.mesh.pods of CloudProfile local');
     const refused = plan(cluster(), { overlapping: [], ...(full.refused && { refused: full.refused }) });
     expect(refused.shoot).toBeUndefined();
@@ -163,10 +163,10 @@ describe('a cluster that runs', () => {
 it('a cluster that a cloud manages gets an id, and never other ranges than without a mesh', () => {
   const request = meshRequest(cluster(), profile(), { mode: 'Managed', pools: [], ranges: OLD });
   expect(request).toMatchObject({ wants: [], has: OLD, written: [] });
-  const one = allocate(NO_CLUSTERS, request!, { ranges: [], ids: [] });
+  const one = allocateRanges(NO_CLUSTERS, request!, { ranges: [], ids: [] });
   const second = { ...request!, cluster: { namespace: 'shop', name: 'two', uid: 'uid-two' } };
   // They overlap, as they do today; that is said, and stops nobody.
-  const two = allocate(one.refused ? NO_CLUSTERS : one.receipt, second, { ranges: [], ids: [] });
+  const two = allocateRanges(one.refused ? NO_CLUSTERS : one.receipt, second, { ranges: [], ids: [] });
   expect([one, two]).toMatchObject([{ entry: { id: 1, ...OLD } }, { entry: { id: 2, ...OLD } }]);
 });
 
@@ -181,7 +181,7 @@ describe('what a mesh gives', () => {
     expect(new Set(taken.ranges).size).toBe(taken.ranges.length);
     for (const range of [OLD.pods, OLD.services, '10.160.0.0/17', '10.161.0.0/16', '10.250.0.0/16'])
       expect(taken.ranges).toContain(range);
-    const first = allocate(NO_CLUSTERS, wanted(cluster()), taken);
+    const first = allocateRanges(NO_CLUSTERS, wanted(cluster()), taken);
     expect(first).toMatchObject({
       entry: { id: 1, name: 'shop--one', pods: '100.72.0.0/18', services: '100.72.64.0/20' },
     });
@@ -192,7 +192,10 @@ describe('what a mesh gives', () => {
     const request = wanted(cluster(), profile({ name: 'default', highestClusterID: 2000 }));
     for (let index = 0; index < 1000; index++) {
       const one = { ...request, cluster: { namespace: 'shop', name: `c${index}`, uid: `u${index}` } };
-      const result = allocate(receipt, one, { ranges: ['10.160.0.0/17', '10.161.0.0/16', '10.250.0.0/16'], ids: [] });
+      const result = allocateRanges(receipt, one, {
+        ranges: ['10.160.0.0/17', '10.161.0.0/16', '10.250.0.0/16'],
+        ids: [],
+      });
       if (result.refused) expect.fail(`cluster ${index}: ${result.refused.message}`);
       receipt = result.receipt;
     }
@@ -200,10 +203,10 @@ describe('what a mesh gives', () => {
   });
 
   it('is refused where a person wrote a range of another cluster in the mesh', () => {
-    const first = allocate(NO_CLUSTERS, wanted(cluster()), taken);
+    const first = allocateRanges(NO_CLUSTERS, wanted(cluster()), taken);
     const receipt = first.refused ? NO_CLUSTERS : first.receipt;
     const own = wanted(cluster({ networking: { pods: '100.72.32.0/20' } }, 'two'));
-    expect(allocate(receipt, own, taken).refused).toMatchObject({
+    expect(allocateRanges(receipt, own, taken).refused).toMatchObject({
       field: 'networking.pods',
       message: expect.stringContaining('WorkerCluster shop/one'),
     });
@@ -211,10 +214,10 @@ describe('what a mesh gives', () => {
 
   it('is given again last, when a cluster goes and when a new one has its name', () => {
     const request = wanted(cluster());
-    const first = allocate(NO_CLUSTERS, request, taken);
+    const first = allocateRanges(NO_CLUSTERS, request, taken);
     if (first.refused) throw new Error(first.refused.message);
     const freed = release(first.receipt, ['shop/one']);
-    const second = allocate(freed, { ...request, cluster: { ...request.cluster, uid: 'another' } }, taken);
+    const second = allocateRanges(freed, { ...request, cluster: { ...request.cluster, uid: 'another' } }, taken);
     if (second.refused) throw new Error(second.refused.message);
     expect(second.entry.id).toBe(2);
     expect(rangesOverlap(second.entry.pods!, first.entry.pods!)).toBe(false);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import { ANNOTATIONS, LABELS, ROLES } from '../../../operator/api/group.ts';
-import { shootStatus } from '../../../operator/controllers/shoot/hosted/hosted-status.ts';
+import { hostedShootStatus } from '../../../operator/controllers/shoot/hosted/hosted-status.ts';
 import { podProblems, problemsText } from '../../../operator/controllers/shoot/pod-problems.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
 import { buildPod, buildShoot } from '../../kit/builders/objects.ts';
@@ -96,7 +96,7 @@ it('is named in the conditions of its shoot, each where it belongs', () => {
     pod('kube-apiserver-x', waiting('ErrImagePull')),
     pod('machines-workers-y', unschedulable, machine),
   ]);
-  const { conditions } = shootStatus(
+  const { conditions } = hostedShootStatus(
     {
       shoot,
       technicalID: 'shoot--team--one',

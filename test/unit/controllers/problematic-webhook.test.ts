@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { CoppiceError } from '../../../operator/api/errors.ts';
-import { backoff } from '../../../operator/controllers/backoff.ts';
-import { codesOfRefusal, explained, webhookIn } from '../../../operator/controllers/problematic-webhook.ts';
+import { retryDelayMs } from '../../../operator/controllers/backoff.ts';
+import { codesOfRefusal, explainWebhook, webhookIn } from '../../../operator/controllers/problematic-webhook.ts';
 import { scaleIn } from '../../../operator/controllers/shoot/machines/machine-removal.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { systemCondition } from '../../../operator/controllers/shoot/status/node-conditions.ts';
@@ -32,15 +32,15 @@ it.each([
 });
 
 it('an error of a webhook has the code of such, names the webhook, and is tried again within minutes', () => {
-  expect(explained(dead())).toMatchObject({
+  expect(explainWebhook(dead())).toMatchObject({
     code: 'ERR_PROBLEMATIC_WEBHOOK',
     message: expect.stringContaining('webhook "all.policy.example.com" of the cluster'),
   });
-  const known = explained(dead());
-  expect(explained(known)).toBe(known);
+  const known = explainWebhook(dead());
+  expect(explainWebhook(known)).toBe(known);
   const other = new CoppiceError('ERR_CONFIGURATION_PROBLEM', 'no such type');
-  expect(explained(other)).toBe(other);
-  expect(backoff('ERR_PROBLEMATIC_WEBHOOK', 99, 0.5)).toBe(120_000);
+  expect(explainWebhook(other)).toBe(other);
+  expect(retryDelayMs('ERR_PROBLEMATIC_WEBHOOK', 99, 0.5)).toBe(120_000);
 });
 
 it('nodesBlocked tells of a webhook that refuses nodes, by a trial that makes none', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { resourcesCondition } from '../../../operator/controllers/resources-condition.ts';
-import { type ShootFacts, shootStatus } from '../../../operator/controllers/shoot/hosted/hosted-status.ts';
+import { hostedShootStatus, type ShootFacts } from '../../../operator/controllers/shoot/hosted/hosted-status.ts';
 import { planAttached } from '../../../operator/controllers/workercluster/attached.ts';
 import { hosted } from '../../../operator/controllers/workercluster/hosted.ts';
 import type { SizedView } from '../../../operator/controllers/workercluster/view.ts';
@@ -36,7 +36,7 @@ function hostedWith(pods: Pod[]) {
     inside: { nodes: [node], pods, machines: [] },
     draining: [],
   });
-  return shootStatus(facts, NOW);
+  return hostedShootStatus(facts, NOW);
 }
 
 /** status of an attached cluster with these pods on its node. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { accountOfShoot, credentialsOfShoot, namesAccount, usersOf } from '../../../operator/accounts/shoot-account.ts';
 import type { CredentialsBinding } from '../../../operator/api/credentialsbinding.ts';
-import { unreachable } from '../../../operator/controllers/shoot/expose.ts';
+import { unreachableReason } from '../../../operator/controllers/shoot/expose.ts';
 import { buildCloudProfile, buildSeed, buildShoot, buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { partOf } from '../../kit/builders/partial.ts';
 
@@ -94,7 +94,7 @@ it.each<['NodePort' | 'LoadBalancer' | undefined, string | undefined]>([
   ['LoadBalancer', undefined],
 ])('a seed that exposes API servers by %s', (type, message) => {
   const seed = buildSeed({ metadata: { name: 's' }, spec: { exposure: type && { type } } });
-  const why = unreachable(seed)?.message;
+  const why = unreachableReason(seed)?.message;
   if (message === undefined) expect(why).toBeUndefined();
   else expect(why).toContain(message);
 });

@@ -3,7 +3,7 @@ import { findCondition } from '../../../operator/api/conditions.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { commonFacts } from '../../../operator/controllers/shoot/status/facts.ts';
-import { statusOf } from '../../../operator/controllers/shoot/status/status-of.ts';
+import { shootStatusOf } from '../../../operator/controllers/shoot/status/status-of.ts';
 import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
 import { OPERATION_LIMIT_MS } from '../../../operator/controllers/shoot/wiring.ts';
 import { Flow } from '../../../operator/flow/graph.ts';
@@ -60,7 +60,7 @@ describe('what is acted on', () => {
     const op = partOf<Operation>({ ...operation(false), deps, provider: { inCloud }, seed: { name: 'local' } });
     const shoot = buildShoot({ metadata: { name: 'demo' }, spec: { credentialsBindingName: 'keys', provider: {} } });
     const seen = { controlPlane: { desired: 1, ready: 1 }, machines: [], readyMachines: [] };
-    const { conditions } = statusOf(commonFacts(op, shoot, undefined), seen, [], new Date(0));
+    const { conditions } = shootStatusOf(commonFacts(op, shoot, undefined), seen, [], new Date(0));
     const said = findCondition(conditions, 'AllFieldsActedOn')?.message;
     expect(said).toEqual(unacted && expect.stringContaining(unacted));
   });

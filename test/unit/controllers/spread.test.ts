@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { nextMoment, spread } from '../../../operator/controllers/spread.ts';
+import { nextMoment, spreadInterval } from '../../../operator/controllers/spread.ts';
 
 const HOUR_MS = 3600_000;
 
 it('a fleet does not look for drift in one moment', () => {
-  const moments = Array.from({ length: 200 }, (_, n) => spread(6 * HOUR_MS, `00000000-0000-4000-8000-${n}`));
+  const moments = Array.from({ length: 200 }, (_, n) => spreadInterval(6 * HOUR_MS, `00000000-0000-4000-8000-${n}`));
   expect(Math.min(...moments)).toBeGreaterThanOrEqual(5.4 * HOUR_MS);
   expect(Math.max(...moments)).toBeLessThanOrEqual(6 * HOUR_MS);
   expect(new Set(moments).size).toBeGreaterThan(100);

@@ -6,7 +6,7 @@ import { say } from '../../../operator/controllers/conditions.ts';
 import { poolsOfShoot } from '../../../operator/controllers/shoot/pools.ts';
 import { runningStatus } from '../../../operator/controllers/shoot/status/running-status.ts';
 import { withoutStartupTaints } from '../../../operator/controllers/startup-taints.ts';
-import type { Node, Taint } from '../../../operator/kube/resources.ts';
+import type { KubeTaint, Node } from '../../../operator/kube/resources.ts';
 import type { Machine } from '../../../providers/contract.ts';
 import { machineFiles } from '../../../providers/local/machine-files.ts';
 import { simulated } from '../../../providers/simulated/index.ts';
@@ -50,7 +50,7 @@ it('a simulated node gets back a pool taint that somebody took, and never a star
   expect(shoot.writes).toEqual([]);
 });
 
-const node = (taints: Taint[], labels: Record<string, string> = { [LABELS.pool]: web.name }) =>
+const node = (taints: KubeTaint[], labels: Record<string, string> = { [LABELS.pool]: web.name }) =>
   buildNode({
     metadata: { name: 'a', labels },
     spec: { taints },
@@ -68,7 +68,7 @@ it('a node that waits for its agent counts as it will be, and taints of others s
 });
 
 it('a cluster whose nodes wait for an agent says so, and no longer once the taint is gone', () => {
-  const told = (taints: Taint[], dnsReady: boolean) => {
+  const told = (taints: KubeTaint[], dnsReady: boolean) => {
     const dns = buildPod({
       metadata: { labels: { 'k8s-app': 'kube-dns' } },
       status: { conditions: [{ type: 'Ready', status: dnsReady ? 'True' : 'False' }] },

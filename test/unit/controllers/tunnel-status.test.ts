@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { findCondition } from '../../../operator/api/conditions.ts';
-import { shootStatus } from '../../../operator/controllers/shoot/hosted/hosted-status.ts';
+import { hostedShootStatus } from '../../../operator/controllers/shoot/hosted/hosted-status.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
 import { buildPod, buildShoot } from '../../kit/builders/objects.ts';
 import { pool } from '../providers/fixtures.ts';
@@ -16,7 +16,7 @@ const agent = 'konnectivity-agent';
 
 const system = (pods: Pod[], tunnel?: boolean, nothingRuns?: boolean) => {
   const shoot = buildShoot({ metadata: { name: 'one', generation: 1 }, spec: { provider: { type: 'aws' } } });
-  const status = shootStatus(
+  const status = hostedShootStatus(
     {
       shoot,
       technicalID: 'shoot--team--one',

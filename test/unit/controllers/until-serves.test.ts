@@ -1,12 +1,15 @@
 import { expect, it } from 'vitest';
-import { ELSEWHERE, IN_SEED, type Patience, untilServes } from '../../../operator/controllers/shoot/until-serves.ts';
+import { ELSEWHERE, IN_SEED, type ServeWait, untilServes } from '../../../operator/controllers/shoot/until-serves.ts';
 import { FakeClock } from '../kube/fake-clock.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 
 /** Asks an API server that serves from `upAt` on, by a clock that goes in steps of 20 ms until `untilMs`; random is in the middle. */
-async function asks(patience: Patience, { upAt, untilMs, newsAt }: { upAt: number; untilMs: number; newsAt?: number }) {
+async function asks(
+  patience: ServeWait,
+  { upAt, untilMs, newsAt }: { upAt: number; untilMs: number; newsAt?: number },
+) {
   const clock = new FakeClock();
   const abort = new AbortController();
   const began = clock.now();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ClusterSize } from '../../../operator/api/cost.ts';
 import type { Quota } from '../../../operator/api/quota.ts';
-import { admit, type Claimant, limitsOf, usageTogether } from '../../../operator/cost/admission.ts';
+import { admit, type Claimant, quotaLimitsOf, usageTogether } from '../../../operator/cost/admission.ts';
 import { formatAmount, usageOf } from '../../../operator/cost/usage.ts';
 import { pick, seeded } from '../../kit/seeded.ts';
 import { profile, quota, size } from './objects.ts';
@@ -158,7 +158,7 @@ describe('first come, first served', () => {
         if (kind > 0.5 && next.asked) decide(next);
         const above = quotas.flatMap((one) => {
           const used = usageTogether(all, one.spec.currency).amounts;
-          return limitsOf(one).filter(({ metric, limit }) => used[metric] > limit);
+          return quotaLimitsOf(one).filter(({ metric, limit }) => used[metric] > limit);
         });
         if (above.length > 0) expect.fail(`seed ${seed}, step ${step}: above ${above.map(({ metric }) => metric)}`);
       }

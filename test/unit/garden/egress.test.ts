@@ -5,7 +5,7 @@ import { afterEach, expect, it } from 'vitest';
 import { DNSRelay } from '../../../operator/garden/egress/dns-relay.ts';
 import { type EgressPolicy, egressLine, parsePolicy } from '../../../operator/garden/egress/policy.ts';
 import { parseResolvers, type Resolver } from '../../../operator/garden/egress/resolvers.ts';
-import { exceptions, reachableAddresses, routeCommands } from '../../../operator/garden/egress/routes.ts';
+import { reachableAddresses, routeCommands, routeExceptions } from '../../../operator/garden/egress/routes.ts';
 import { parseLocalAddresses } from '../../../operator/garden/host/own-addresses.ts';
 import { chooseRanges, egressRange } from '../../../operator/garden/host/ranges.ts';
 
@@ -25,7 +25,7 @@ function applied(commands: readonly string[]): { dst: string; protocol: string; 
   return [...routes.values()];
 }
 const commandsFor = (policy: EgressPolicy, shown: Parameters<typeof routeCommands>[0], hosts = HOSTS) =>
-  routeCommands(shown, exceptions(policy, RANGES, hosts), RANGES);
+  routeCommands(shown, routeExceptions(policy, RANGES, hosts), RANGES);
 
 it('is whatever the machine reaches unless a person chose otherwise, and nothing where nobody can tell what they chose', () => {
   expect(parsePolicy(undefined)).toBe('all');
@@ -36,7 +36,7 @@ it('is whatever the machine reaches unless a person chose otherwise, and nothing
 
 it('never leads to metadata, to other gardens, or past the firewall to the machine itself', () => {
   for (const policy of ['all', 'public', 'none'] as const) {
-    const ways = exceptions(policy, RANGES, HOSTS);
+    const ways = routeExceptions(policy, RANGES, HOSTS);
     for (const refused of ['0.0.0.0/8', '169.254.0.0/16', '168.63.129.16', '100.100.100.200', '10.160.0.0/11'])
       expect(ways.get(refused)).toBe('unreachable');
     expect(ways.get(egressRange(RANGES).resolver)).toBe('unreachable');

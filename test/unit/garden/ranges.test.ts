@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { addressRange, overlap, rangeOrAddress } from '../../../operator/api/address-range.ts';
-import { chooseRanges, conflicts } from '../../../operator/garden/host/ranges.ts';
+import { addressRange, addressRangesOverlap, rangeOrAddress } from '../../../operator/api/address-range.ts';
+import { chooseRanges, rangeConflicts } from '../../../operator/garden/host/ranges.ts';
 
 describe('chooseRanges', () => {
   it('is the same for the same id', () => {
@@ -11,15 +11,15 @@ describe('chooseRanges', () => {
     const first = chooseRanges('abc', ['10.0.0.0/9'])!;
     const second = chooseRanges('abc', [first.pods])!;
     expect(second).not.toEqual(first);
-    expect(conflicts(second, [first.pods, first.services, first.nodes])).toEqual([]);
+    expect(rangeConflicts(second, [first.pods, first.services, first.nodes])).toEqual([]);
   });
 
   it('gives ranges that do not overlap each other and hold their addresses', () => {
     const { pods, nodes, services, nodeAddress, apiserverAddress } = chooseRanges('x', [])!;
     const [p, n, s] = [pods, nodes, services].map(addressRange);
-    expect(overlap(p!, n!) || overlap(n!, s!) || overlap(p!, s!)).toBe(false);
-    expect(overlap(n!, rangeOrAddress(nodeAddress)!)).toBe(true);
-    expect(overlap(s!, rangeOrAddress(apiserverAddress)!)).toBe(true);
+    expect(addressRangesOverlap(p!, n!) || addressRangesOverlap(n!, s!) || addressRangesOverlap(p!, s!)).toBe(false);
+    expect(addressRangesOverlap(n!, rangeOrAddress(nodeAddress)!)).toBe(true);
+    expect(addressRangesOverlap(s!, rangeOrAddress(apiserverAddress)!)).toBe(true);
   });
 
   it('has an end, and ignores the default route', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { HubSpec } from '../../../operator/api/hub.ts';
 import { argoCDHub } from '../../../operator/hubs/argo-cd.ts';
-import type { Member, Wanted } from '../../../operator/hubs/contract.ts';
+import type { Member, WantedObject } from '../../../operator/hubs/contract.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
 import { member, reader, textOf } from './hub-members.ts';
 
@@ -12,7 +12,7 @@ const NOTHING = { secret: undefined, applications: [] };
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
 /** What a join wants there, as it would be in the hub. */
-const secretOf = (one: Member, spec = SPEC): Wanted =>
+const secretOf = (one: Member, spec = SPEC): WantedObject =>
   argoCDHub.join(one, spec, NOTHING).flatMap(({ apply = [] }) => apply)[0]!;
 const live = (more: object = {}, one = member()): KubeObject => {
   const { object } = secretOf(one);

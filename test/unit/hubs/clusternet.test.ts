@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { HubSpec } from '../../../operator/api/hub.ts';
-import { CLUSTER_ID, clusternetHub, MANAGEDCLUSTERS, SUBSCRIPTION_UID } from '../../../operator/hubs/clusternet.ts';
+import { CLUSTER_ID, CLUSTERNET_CLUSTERS, clusternetHub, SUBSCRIPTION_UID } from '../../../operator/hubs/clusternet.ts';
 import type { Member } from '../../../operator/hubs/contract.ts';
 import { type KubeObject, NAMESPACES, SECRETS } from '../../../operator/kube/resources.ts';
 import { member, reader, textOf } from './hub-members.ts';
@@ -42,7 +42,7 @@ const look = (one: Member, objects: Objects) => clusternetHub.observe(reader(obj
 const joined = async (one: Member, objects: Objects = {}) =>
   clusternetHub.join(one, SPEC, await look(one, objects)).flatMap(({ apply = [] }) => apply);
 const managed = async (one: Member, objects: Objects = {}) =>
-  (await joined(one, objects)).find(({ resource }) => resource === MANAGEDCLUSTERS);
+  (await joined(one, objects)).find(({ resource }) => resource === CLUSTERNET_CLUSTERS);
 const taintsOf = (object: KubeObject | undefined) =>
   (object?.spec as { taints: { key: string }[] } | undefined)?.taints.map(({ key }) => key);
 const taint = (key: string) => ({ key, effect: 'NoSchedule' });
@@ -50,7 +50,7 @@ const taint = (key: string) => ({ key, effect: 'NoSchedule' });
 describe('a cluster that joins', () => {
   it('has a namespace, the Secret of a deployer and a ManagedCluster, and an id that they share', async () => {
     const wanted = await joined(member());
-    expect(wanted.map(({ resource }) => resource)).toEqual([NAMESPACES, SECRETS, MANAGEDCLUSTERS]);
+    expect(wanted.map(({ resource }) => resource)).toEqual([NAMESPACES, SECRETS, CLUSTERNET_CLUSTERS]);
     const ids = wanted.map(({ object }) => object.metadata.labels?.[CLUSTER_ID]);
     expect(new Set([...ids, (wanted[2]?.object.spec as { clusterId?: string } | undefined)?.clusterId]).size).toBe(1);
     expect(wanted[0]?.object.metadata.labels).toMatchObject({ 'pod-security.kubernetes.io/enforce': 'restricted' });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { importedFrom, namesOf, SOURCE_CLUSTER } from '../../../operator/controllers/membership/exports.ts';
+import { exportedNamesOf, importedFrom, SOURCE_CLUSTER } from '../../../operator/controllers/membership/exports.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
 
 const object = (name: string, more: object): KubeObject => ({
@@ -13,7 +13,7 @@ const slice = (name: string, cluster: string) =>
 
 it('is known elsewhere by its name in the hub, its UID and its names in the cluster set', () => {
   const property = (name: string, value: string) => object(name, { metadata: { name }, spec: { value } });
-  const names = namesOf({ name: 'shop--demo', id: 'uid' }, [
+  const names = exportedNamesOf({ name: 'shop--demo', id: 'uid' }, [
     property('cluster.clusterset.k8s.io', 'demo-east'),
     property('example.com/other', 'not-a-name'),
   ]);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { HubSpec, HubTypeName } from '../../../operator/api/hub.ts';
-import { foreignEntryOf, owning } from '../../../operator/controllers/membership/adoption.ts';
+import { foreignEntryOf, noteOwner } from '../../../operator/controllers/membership/adoption.ts';
 import type { MembershipReceipt } from '../../../operator/controllers/membership/receipt.ts';
 import { hubType } from '../../../operator/hubs/index.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
-import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 import { member, reader } from './hub-members.ts';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
@@ -32,11 +32,11 @@ const argoSecret = (url: string, called = 'theirs') =>
   object('Secret', 'theirs', 'argocd', { data: { name: base64(called), server: base64(url) } });
 const fluxSecret = (name: string, url: string) =>
   object('Secret', name, 'shop', {
-    data: { value: base64(kubeconfig({ server: url, ca: 'CA', token: 't', name: 'x', user: 'x' })) },
+    data: { value: base64(writeKubeconfigText({ server: url, ca: 'CA', token: 't', name: 'x', user: 'x' })) },
   });
 const workerSecret = (url: string) =>
   object('Secret', 'theirs-access', 'kueue-system', {
-    data: { kubeconfig: base64(kubeconfig({ server: url, ca: 'CA', token: 't', name: 'x', user: 'x' })) },
+    data: { kubeconfig: base64(writeKubeconfigText({ server: url, ca: 'CA', token: 't', name: 'x', user: 'x' })) },
   });
 const worker = (clusterSource: object) => object('MultiKueueCluster', 'theirs', '', { spec: { clusterSource } });
 const named = worker({ kubeConfig: { locationType: 'Secret', location: 'theirs-access' } });
@@ -209,14 +209,14 @@ describe('taking it over', () => {
   });
 
   it('is written down first, by UID, and keeps the name that it has there', async () => {
-    const next = owning(receipt, (await look('Own'))!);
+    const next = noteOwner(receipt, (await look('Own'))!);
     expect(next.member.name).toBe('theirs');
     expect(next.places).toMatchObject([{ on: 'hub', name: 'theirs' }]);
     expect(next.takingOver).toMatchObject([{ name: 'theirs', uid: 'uid-of-theirs' }]);
   });
 
   it('does not begin where it cannot be', () => {
-    expect(() => owning(receipt, { name: 'theirs', places: [], whyNot: 'Cluster theirs has an agent' })).toThrow(
+    expect(() => noteOwner(receipt, { name: 'theirs', places: [], whyNot: 'Cluster theirs has an agent' })).toThrow(
       'Cluster theirs has an agent, so this cluster cannot be taken over in the hub',
     );
   });

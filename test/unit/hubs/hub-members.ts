@@ -1,5 +1,5 @@
-import type { Member, Reader, Wanted } from '../../../operator/hubs/contract.ts';
-import { decoded, type KubeObject, keyOf, type Resource } from '../../../operator/kube/resources.ts';
+import type { Member, Reader, WantedObject } from '../../../operator/hubs/contract.ts';
+import { decodeSecret, type KubeObject, keyOf, type Resource } from '../../../operator/kube/resources.ts';
 
 /** Cluster shop/demo on its way into Hub `fleet`. */
 export const member = (more: Partial<Member> = {}): Member => ({
@@ -29,5 +29,5 @@ export const reader = (objects: Readonly<Record<string, readonly KubeObject[]>>)
 });
 
 /** What is under this key of a Secret. */
-export const textOf = (wanted: Wanted | undefined, key: string): string =>
-  decoded(wanted?.object.data as Record<string, string> | undefined)[key] ?? '';
+export const textOf = (wanted: WantedObject | undefined, key: string): string =>
+  decodeSecret(wanted?.object.data as Record<string, string> | undefined)[key] ?? '';

@@ -7,19 +7,19 @@ import {
   type LeaveView,
   type SleepView,
 } from '../../../operator/controllers/membership/judge.ts';
-import type { Step } from '../../../operator/hubs/contract.ts';
+import type { HubStep } from '../../../operator/hubs/contract.ts';
 
 const NOW = new Date('2026-11-22T12:00:00Z');
 const ago = (minutes: number) => new Date(+NOW - minutes * 60_000);
 
 describe('a join', () => {
-  const steps: Step[] = [
+  const steps: HubStep[] = [
     { type: 'IdentityReady' },
     { type: 'CredentialsReady' },
     { type: 'Registered', waiting: 'Cluster x is not Ready' },
     { type: 'CapacityVisible' },
   ];
-  it.each<[string, readonly Step[], string[], number, string[], string | undefined]>([
+  it.each<[string, readonly HubStep[], string[], number, string[], string | undefined]>([
     [
       'takes no step before the credentials are there',
       steps,

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { HubSpec } from '../../../operator/api/hub.ts';
 import { parseBytes, parseCpu } from '../../../operator/api/quantity.ts';
-import type { Amounts, Member, Reader } from '../../../operator/hubs/contract.ts';
+import type { HubAmounts, Member, Reader } from '../../../operator/hubs/contract.ts';
 import {
   clusterObject,
   freeOn,
   type KarmadaCluster,
-  offeredBy,
+  karmadaTaints,
+  offeredLabel,
   resourceModels,
-  taints,
   whyNotReady,
 } from '../../../operator/hubs/karmada/cluster.ts';
 import { karmadaHub } from '../../../operator/hubs/karmada/karmada.ts';
@@ -44,7 +44,7 @@ it('the namespace of Clusters takes no pod that restricted refuses', () => {
 });
 
 describe('grades of a Cluster of Karmada', () => {
-  it.each<[string, Amounts[], [string, string], [string, string]]>([
+  it.each<[string, HubAmounts[], [string, string], [string, string]]>([
     ['a small node counts in full', [{ cpu: '2', memory: '2Gi' }], ['2', '2Gi'], ['2', '2Gi']],
     ['half of it counts for half', [{ cpu: '2', memory: '2Gi' }], ['1', '1Gi'], ['1', '1Gi']],
     ['what is short of one resource counts by that', [{ cpu: '4', memory: '16Gi' }], ['4', '4Gi'], ['1', '4Gi']],
@@ -94,7 +94,7 @@ describe('grades of a Cluster of Karmada', () => {
 });
 
 describe('taints of a Cluster of Karmada', () => {
-  it.each<[string, Parameters<typeof taints>, ReturnType<typeof taints>]>([
+  it.each<[string, Parameters<typeof karmadaTaints>, ReturnType<typeof karmadaTaints>]>([
     ['a new one is kept free', [[], 'Initializing', 'keep'], [initializing]],
     [
       "Karmada's own and people's stay as they stand",
@@ -110,7 +110,7 @@ describe('taints of a Cluster of Karmada', () => {
     ['and stays so until it has woken', [[asleep, emptied], 'Asleep', 'keep'], [asleep, emptied]],
     ['and then it is open', [[asleep, emptied], undefined, 'keep'], []],
     ['and stays so, with the time that Karmada gave it', [[leaving, since], 'Leaving', 'keep'], [leaving, since]],
-  ])('%s', (_, given, expected) => expect(taints(...given)).toEqual(expected));
+  ])('%s', (_, given, expected) => expect(karmadaTaints(...given)).toEqual(expected));
 });
 
 const ready = { type: 'Ready', status: 'True' };
@@ -138,15 +138,15 @@ describe('a Cluster of Karmada', () => {
   });
 
   it('shows by a label, whose change sends the scheduler, what the hub counts with', () => {
-    expect(offeredBy(member, live())).toBeUndefined();
-    expect(offeredBy(member, live({ status: { resourceSummary: { allocatable: {} } } }))).toBeUndefined();
+    expect(offeredLabel(member, live())).toBeUndefined();
+    expect(offeredLabel(member, live({ status: { resourceSummary: { allocatable: {} } } }))).toBeUndefined();
     const resourceSummary = {
       allocatable: { cpu: '3500m', memory: '8Gi', pods: '110' },
       allocated: { cpu: '1', memory: '1Gi' },
       allocating: { cpu: '500m' },
     };
     const cluster = live({ status: { resourceSummary } });
-    expect(offeredBy(member, cluster)).toBe('cpu-3500m.memory-8Gi');
+    expect(offeredLabel(member, cluster)).toBe('cpu-3500m.memory-8Gi');
     // Karmada has not counted by the present grades yet.
     const counted = (grades: number) =>
       live({
@@ -162,7 +162,7 @@ describe('a Cluster of Karmada', () => {
   it('shows by the same label that custom kinds have come, of which the scheduler would not hear else', () => {
     const serving = (...kinds: [string, string][]) => {
       const apiEnablements = kinds.map(([groupVersion, kind]) => ({ groupVersion, resources: [{ kind }] }));
-      return offeredBy(member, live({ status: { resourceSummary: { allocatable: { cpu: '1' } }, apiEnablements } }));
+      return offeredLabel(member, live({ status: { resourceSummary: { allocatable: { cpu: '1' } }, apiEnablements } }));
     };
     const plain = serving(['apps/v1', 'Deployment'], ['gateway.networking.k8s.io/v1', 'Gateway']);
     expect(plain).toBe(serving());

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { gardenRules } from '../../../operator/api/roles.ts';
-import type { Answer, Asking } from '../../../operator/hubs/contract.ts';
+import type { Asking, WorkAnswer } from '../../../operator/hubs/contract.ts';
 import { kueueHub } from '../../../operator/hubs/kueue.ts';
 import { ADMISSIONCHECKS, WORKLOADS } from '../../../operator/hubs/kueue-kinds.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
@@ -59,16 +59,16 @@ const asks = (workloads: KubeObject[], checks?: KubeObject[]) =>
   kueueHub.asks!(objects(workloads, checks), { type: 'Kueue' }, 'fleet');
 const demand = (...workloads: KubeObject[]) => kueueHub.demand!(objects(workloads), { type: 'Kueue' }, 'fleet');
 
-const READY: Answer = { state: 'Ready', message: 'there is room' };
-const RETRY: Answer = { state: 'Retry', message: 'no money is left' };
-const say = (answer: Answer | undefined) => () => answer;
+const READY: WorkAnswer = { state: 'Ready', message: 'there is room' };
+const RETRY: WorkAnswer = { state: 'Retry', message: 'no money is left' };
+const say = (answer: WorkAnswer | undefined) => () => answer;
 /** What is written of Workloads. */
-const written = async (one: KubeObject, answer: Answer | undefined, checks?: KubeObject[]) =>
+const written = async (one: KubeObject, answer: WorkAnswer | undefined, checks?: KubeObject[]) =>
   (await asks([one], checks))!
     .answers(say(answer), NOW)
     .filter(({ resource }) => resource === WORKLOADS)
     .map(({ object }) => object);
-const entries = async (one: KubeObject, answer: Answer | undefined = READY, checks?: KubeObject[]) =>
+const entries = async (one: KubeObject, answer: WorkAnswer | undefined = READY, checks?: KubeObject[]) =>
   (await written(one, answer, checks)).flatMap(
     ({ status }) => (status as { admissionChecks: Record<string, unknown>[] }).admissionChecks,
   );
@@ -109,7 +109,7 @@ describe('a job that our check holds', () => {
   });
 
   it('is not answered twice with the same, nor when nobody knows', async () => {
-    const waits: Answer = { state: 'Pending', message: 'a cluster comes' };
+    const waits: WorkAnswer = { state: 'Pending', message: 'a cluster comes' };
     const [entry] = await entries(job(), waits);
     expect(entry).toEqual(state('capacity', 'Pending', { message: 'a cluster comes' }));
     expect(await entries(job({ ...held, admissionChecks: [entry, state('fleet')] }), waits)).toEqual([]);

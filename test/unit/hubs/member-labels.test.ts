@@ -3,7 +3,7 @@ import type { HubSpec } from '../../../operator/api/hub.ts';
 import type { OpenCluster } from '../../../operator/clusters/open-clusters.ts';
 import { labelsOf, zonesOf } from '../../../operator/controllers/membership/member-labels.ts';
 import { CONTROL_PLANE_POOL } from '../../../operator/cost/size.ts';
-import type { Wanted } from '../../../operator/hubs/contract.ts';
+import type { WantedObject } from '../../../operator/hubs/contract.ts';
 import { hubType } from '../../../operator/hubs/index.ts';
 import { buildCloudProfile, buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { partOf } from '../../kit/builders/partial.ts';
@@ -173,8 +173,8 @@ describe('the labels of a cluster in a hub', () => {
   });
 
   it.each([
-    ['ClusterProfile', (one: Wanted) => one.status],
-    ['ArgoCD', (one: Wanted) => one.object.metadata.annotations],
+    ['ClusterProfile', (one: WantedObject) => one.status],
+    ['ArgoCD', (one: WantedObject) => one.object.metadata.annotations],
   ] as const)('leave its ranges to properties and annotations of a %s hub', async (type, shown) => {
     const one = member({ ranges: { pods: '100.72.0.0/18', services: '100.72.64.0/20' } });
     const hub = hubType(type)!;

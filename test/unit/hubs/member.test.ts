@@ -3,13 +3,13 @@ import type { HubSpec } from '../../../operator/api/hub.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import type { OpenCluster } from '../../../operator/clusters/open-clusters.ts';
 import {
-  endpointOf,
   isEmptied,
   isSilent,
   isWarm,
+  memberEndpointOf,
   whyNotUsable,
 } from '../../../operator/controllers/membership/member.ts';
-import { planned } from '../../../operator/controllers/membership/planned-capacity.ts';
+import { plannedCapacity } from '../../../operator/controllers/membership/planned-capacity.ts';
 import { clusterProfileHub } from '../../../operator/hubs/cluster-profile.ts';
 import type { Member } from '../../../operator/hubs/contract.ts';
 import { buildCloudProfile, buildWorkerCluster } from '../../kit/builders/objects.ts';
@@ -96,11 +96,11 @@ describe('a cluster', () => {
   it('is reached where the Hub says', () => {
     const where = { namespace: 'shop', name: 'demo' };
     const member = { endpoint: 'https://{name}.{namespace}.example.com', proxyURL: 'socks5://proxy:1080' };
-    expect(endpointOf({ ...spec, member }, where, open())).toMatchObject({
+    expect(memberEndpointOf({ ...spec, member }, where, open())).toMatchObject({
       server: 'https://demo.shop.example.com',
       proxyURL: 'socks5://proxy:1080',
     });
-    expect(endpointOf(spec, where, open()).server).toBe('https://10.0.0.1');
+    expect(memberEndpointOf(spec, where, open()).server).toBe('https://10.0.0.1');
   });
 
   it('with no nodes shows what its pools may become', () => {
@@ -112,7 +112,7 @@ describe('a cluster', () => {
       spec: { cloudProvider: 'aws', pools: [{ name: 'a', minimum: 0, maximum: 3 }] },
       status: { admitted: { pools } },
     });
-    expect(planned(one, profile)).toEqual({ cpu: '6', memory: '24Gi', gpu: '0' });
+    expect(plannedCapacity(one, profile)).toEqual({ cpu: '6', memory: '24Gi', gpu: '0' });
   });
 });
 

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { LABELS } from '../../../operator/api/group.ts';
-import type { Member, Wanted } from '../../../operator/hubs/contract.ts';
+import type { Member, WantedObject } from '../../../operator/hubs/contract.ts';
 import {
   KLUSTERLETS,
   type ManagedCluster,
+  managedClusterTaints,
   TAINT,
-  taints,
   whyNotAvailable,
 } from '../../../operator/hubs/managed-cluster.ts';
 import { openClusterManagementHub as hub } from '../../../operator/hubs/open-cluster-management.ts';
@@ -93,7 +93,7 @@ describe('a certificate request of an agent', () => {
 });
 
 describe('a cluster that joins Open Cluster Management', () => {
-  const spec = (apply: readonly Wanted[], kind: string) =>
+  const spec = (apply: readonly WantedObject[], kind: string) =>
     apply.find(({ object }) => object.kind === kind)?.object.spec as Record<string, any> | undefined;
 
   it("has agents in the hub, of the image of the hub's own operator unless the Hub names one", async () => {
@@ -161,25 +161,28 @@ describe('taints of a ManagedCluster', () => {
 
   it('keep those of the hub with their time, and ours where they stand', () => {
     const live = [{ ...mine('Initializing', 'NoSelectIfNew'), ...added }, unavailable];
-    expect(taints(live, 'Initializing', false)).toEqual(live);
-    expect(taints(live, undefined, false)).toEqual([unavailable]);
-    expect(taints([unavailable], 'Asleep', false)).toEqual([unavailable, mine('Asleep', 'NoSelectIfNew')]);
+    expect(managedClusterTaints(live, 'Initializing', false)).toEqual(live);
+    expect(managedClusterTaints(live, undefined, false)).toEqual([unavailable]);
+    expect(managedClusterTaints([unavailable], 'Asleep', false)).toEqual([
+      unavailable,
+      mine('Asleep', 'NoSelectIfNew'),
+    ]);
   });
 
   it('have no time when they are changed: the webhook of the hub refuses it', () => {
     const live = [{ ...mine('Asleep', 'NoSelectIfNew'), ...added }, unavailable];
-    expect(taints(live, 'Leaving', false)).toEqual([mine('Leaving', 'NoSelectIfNew'), unavailable]);
+    expect(managedClusterTaints(live, 'Leaving', false)).toEqual([mine('Leaving', 'NoSelectIfNew'), unavailable]);
   });
 
   it('take work away only when it is drained, and then as long as it leaves or sleeps', () => {
-    expect(taints([], 'Asleep', true)).toEqual([mine('Asleep', 'NoSelect')]);
-    expect(taints([mine('Asleep', 'NoSelect')], 'Asleep', false)).toEqual([mine('Asleep', 'NoSelect')]);
-    expect(taints([mine('Asleep', 'NoSelect')], undefined, false)).toEqual([]);
+    expect(managedClusterTaints([], 'Asleep', true)).toEqual([mine('Asleep', 'NoSelect')]);
+    expect(managedClusterTaints([mine('Asleep', 'NoSelect')], 'Asleep', false)).toEqual([mine('Asleep', 'NoSelect')]);
+    expect(managedClusterTaints([mine('Asleep', 'NoSelect')], undefined, false)).toEqual([]);
     const cordoned = [{ ...mine('Leaving', 'NoSelectIfNew'), ...added }];
-    expect(taints(cordoned, 'Leaving', false)).toEqual(cordoned);
-    expect(taints(cordoned, 'Leaving', true)).toEqual([mine('Leaving', 'NoSelect')]);
+    expect(managedClusterTaints(cordoned, 'Leaving', false)).toEqual(cordoned);
+    expect(managedClusterTaints(cordoned, 'Leaving', true)).toEqual([mine('Leaving', 'NoSelect')]);
     const drained = [{ ...mine('Leaving', 'NoSelect'), ...added }];
-    expect(taints(drained, 'Leaving', false)).toEqual(drained);
+    expect(managedClusterTaints(drained, 'Leaving', false)).toEqual(drained);
   });
 });
 

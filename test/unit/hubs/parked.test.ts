@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { emptied, parked } from '../../../operator/controllers/membership/join.ts';
+import { noteEmptying, noteParking } from '../../../operator/controllers/membership/join.ts';
 import type { MembershipReceipt } from '../../../operator/controllers/membership/receipt.ts';
 import { partOf } from '../../kit/builders/partial.ts';
 
@@ -25,14 +25,14 @@ it.each<[string, object, boolean, object]>([
   ['what is awake stays open', { opened: true }, false, { opened: true }],
   ['what wakes is looked at again', { opened: true, parked: 'Waking' }, false, { opened: true, parked: 'Waking' }],
 ])('%s', (_, before, asleep, after) => {
-  expect(parked(receipt(before), asleep, NOW)).toEqual(receipt(after));
+  expect(noteParking(receipt(before), asleep, NOW)).toEqual(receipt(after));
 });
 
 it('has the tokens replaced that can be, of what wakes', () => {
-  const woken = parked(receipt({ opened: true, parked: 'Asleep' }), false, NOW);
+  const woken = noteParking(receipt({ opened: true, parked: 'Asleep' }), false, NOW);
   expect(woken.parked).toBe('Waking');
   expect(woken.credentials.map(({ renewAt }) => renewAt)).toEqual(['2026-11-22T12:00:00Z', undefined]);
-  expect(parked(receipt({ opened: true, parked: 'FallingAsleep' }), false, NOW).parked).toBe('Waking');
+  expect(noteParking(receipt({ opened: true, parked: 'FallingAsleep' }), false, NOW).parked).toBe('Waking');
 });
 
 it.each<[string, object, boolean, object]>([
@@ -43,10 +43,10 @@ it.each<[string, object, boolean, object]>([
   ['what is to stay is open again', { opened: true, parked: 'Emptying' }, false, { opened: true }],
   ['what sleeps is not opened by that', { opened: true, parked: 'Asleep' }, false, { opened: true, parked: 'Asleep' }],
 ])('%s', (_, before, isEmptied, after) => {
-  expect(emptied(receipt(before), isEmptied)).toEqual(receipt(after));
+  expect(noteEmptying(receipt(before), isEmptied)).toEqual(receipt(after));
 });
 
 it('has a cluster that is being emptied fall asleep all the same', () => {
-  expect(parked(receipt({ opened: true, parked: 'Emptying' }), true, NOW).parked).toBe('FallingAsleep');
-  expect(parked(receipt({ opened: true, parked: 'Emptying' }), false, NOW).parked).toBe('Emptying');
+  expect(noteParking(receipt({ opened: true, parked: 'Emptying' }), true, NOW).parked).toBe('FallingAsleep');
+  expect(noteParking(receipt({ opened: true, parked: 'Emptying' }), false, NOW).parked).toBe('Emptying');
 });

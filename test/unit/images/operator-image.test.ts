@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import {
   isRead,
   isSource,
-  libraries,
+  linkedLibraries,
   productionPackages,
 } from '../../../operator/garden/images/operator-image/contents.ts';
 
@@ -45,10 +45,10 @@ test('libraries are those that the loader finds, and the loader', () => {
     '\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f2)',
     '\t/lib64/ld-linux-x86-64.so.2 (0x00007f3)',
   ].join('\n');
-  expect(libraries(text)).toEqual([
+  expect(linkedLibraries(text)).toEqual([
     '/lib/x86_64-linux-gnu/libc.so.6',
     '/lib/x86_64-linux-gnu/libdl.so.2',
     '/lib64/ld-linux-x86-64.so.2',
   ]);
-  expect(() => libraries('\tlibstdc++.so.6 => not found')).toThrow('lacks the library libstdc++.so.6');
+  expect(() => linkedLibraries('\tlibstdc++.so.6 => not found')).toThrow('lacks the library libstdc++.so.6');
 });

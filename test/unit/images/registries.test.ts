@@ -9,7 +9,7 @@ import { LABELS } from '../../../operator/api/group.ts';
 import { installManifests } from '../../../operator/api/install.ts';
 import { gardenBindings } from '../../../operator/garden/control-plane/administrators.ts';
 import { parseLocalAddresses, parseLocalAddresses6 } from '../../../operator/garden/host/own-addresses.ts';
-import { admission } from '../../../operator/garden/images/upstream/admission.ts';
+import { judgeAddress } from '../../../operator/garden/images/upstream/admission.ts';
 import { machineLogin } from '../../../operator/garden/images/upstream/credentials.ts';
 import { otherUser } from '../../../operator/garden/images/upstream/others.ts';
 import { Registries } from '../../../operator/garden/images/upstream/registry.ts';
@@ -152,7 +152,7 @@ describe('who else is in a garden', () => {
 describe('an address that the mirror connects to', () => {
   const refused = (address: string) => {
     try {
-      admission(['10.160.0.0/16'])(address);
+      judgeAddress(['10.160.0.0/16'])(address);
       return false;
     } catch {
       return true;

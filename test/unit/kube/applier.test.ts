@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { APPLIED_ANNOTATION, Applier, includes, type Known } from '../../../operator/kube/applier.ts';
+import { APPLIED_ANNOTATION, Applier, includesFields, type Known } from '../../../operator/kube/applier.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
 import { partOf } from '../../kit/builders/partial.ts';
@@ -82,6 +82,6 @@ describe('includes', () => {
     [{}, { a: '', b: false, c: [], d: {} }, true],
     [{ a: 1 }, { a: '1' }, false],
   ])('%j includes %j: %s', (whole, part, expected) => {
-    expect(includes(whole, part)).toBe(expected);
+    expect(includesFields(whole, part)).toBe(expected);
   });
 });

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { setFence } from '../../../operator/kube/http/fence.ts';
 import { NAMESPACES, SECRETS } from '../../../operator/kube/resources.ts';
-import { patiently } from '../../../providers/cloud-http.ts';
+import { sendPatiently } from '../../../providers/cloud-http.ts';
 import { WorkerProcess } from '../../../providers/pulumi/worker-process.ts';
 import { startFlakyProxy } from '../../kit/flaky-proxy.ts';
 import { SmallApiServer } from '../../kit/small-api-server.ts';
@@ -60,8 +60,8 @@ it('without the Lease no cloud is changed, and no Pulumi worker starts', async (
   setFence(() => 'this operator does not lead');
   const answer = { status: 200, headers: {} };
   const { signal } = new AbortController();
-  await expect(patiently('GET', signal, async () => answer)).resolves.toBe(answer);
-  await expect(patiently('PUT', signal, async () => answer)).rejects.toThrow('this operator does not lead');
+  await expect(sendPatiently('GET', signal, async () => answer)).resolves.toBe(answer);
+  await expect(sendPatiently('PUT', signal, async () => answer)).rejects.toThrow('this operator does not lead');
   await expect(WorkerProcess.start({}, '/')).rejects.toThrow('this operator does not lead');
 });
 

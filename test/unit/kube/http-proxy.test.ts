@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { addressList } from '../../../operator/api/address-range.ts';
 import { outsideOnly } from '../../../operator/kube/http/address-guard.ts';
 import type { Exchange } from '../../../operator/kube/http/exchange.ts';
-import { textOf } from '../../../operator/kube/http/exchange.ts';
+import { bodyTextOf } from '../../../operator/kube/http/exchange.ts';
 import { connectThrough, environmentProxy, parseProxy } from '../../../operator/kube/http/http-proxy.ts';
 import { newTransport, type TransportOptions } from '../../../operator/kube/http/transport.ts';
 import { createCA, issue, type KeyPair } from '../../../operator/pki/certificates.ts';
@@ -143,7 +143,7 @@ function transportBy(url: string, more: Partial<TransportOptions> = {}) {
 const ask: Exchange = { method: 'GET', path: '/', headers: {}, headersTimeoutMs: 30_000, bodyTimeoutMs: 30_000 };
 const BOUND = { most: 1000, tooLarge: () => new Error('too large') };
 const said = async (transport: ReturnType<typeof newTransport>, kind: 'request' | 'stream' = 'request') =>
-  textOf(await transport.request(ask, kind), BOUND);
+  bodyTextOf(await transport.request(ask, kind), BOUND);
 
 describe('a connection through a proxy', () => {
   it('reaches a name that only the proxy resolves, with HTTP/2 and the client certificate, and is shared', async () => {

@@ -13,7 +13,7 @@ import {
   rewriteUntrustedKubeconfig,
   selfContainedKubeconfig,
 } from '../../../operator/kube/kubeconfig.ts';
-import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 import { aliasBomb } from '../../kit/alias-bomb.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'coppice-kubeconfig-'));
@@ -80,7 +80,7 @@ describe('parseOwnKubeconfig', () => {
   });
 
   it('parses kubeconfigs of operator/pki', () => {
-    const yaml = kubeconfig({ server: 'https://h:1', ca: 'CA', cert: 'C', key: 'K', name: 'n', user: 'u' });
+    const yaml = writeKubeconfigText({ server: 'https://h:1', ca: 'CA', cert: 'C', key: 'K', name: 'n', user: 'u' });
     expect(parseOwnKubeconfig(yaml)).toMatchObject({ server: 'https://h:1', ca: 'CA', cert: 'C', key: 'K' });
   });
 

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it, onTestFinished,
 import { execInPod } from '../../../operator/kube/pod-exec.ts';
 import { podDialer } from '../../../operator/kube/pod-tunnel.ts';
 import { createCA, issue, type KeyPair } from '../../../operator/pki/certificates.ts';
-import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 import { type ConnectProxy, ELSEWHERE, startProxy } from '../../kit/connect-proxy.ts';
 
 const SERVER = `https://${ELSEWHERE}:6443`;
@@ -79,7 +79,7 @@ beforeEach(() => {
 afterEach(() => vi.unstubAllEnvs());
 
 const config = (at = SERVER, proxyURL?: string): string =>
-  kubeconfig({ server: at, ca: ca.cert, token: 't', name: 'c', user: 'u', proxyURL });
+  writeKubeconfigText({ server: at, ca: ca.cert, token: 't', name: 'c', user: 'u', proxyURL });
 
 it("podDialer reaches a pod through the environment's proxy and an API server behind it", async () => {
   const stream = await podDialer(config())('shop', 'etcd-0', 2379);

@@ -9,7 +9,7 @@ import {
 import { createServer as createHttp1Server } from 'node:https';
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Answer, Exchange } from '../../../operator/kube/http/exchange.ts';
+import type { Exchange, ResponseHead } from '../../../operator/kube/http/exchange.ts';
 import { newTransport, type Transport } from '../../../operator/kube/http/transport.ts';
 import { createCA, issue, type KeyPair } from '../../../operator/pki/certificates.ts';
 import { startFlakyProxy } from '../../kit/flaky-proxy.ts';
@@ -72,7 +72,7 @@ const ask = (path: string, more: Partial<Exchange> = {}): Exchange => ({
   ...more,
 });
 
-async function textOf(answer: Answer): Promise<string> {
+async function textOf(answer: ResponseHead): Promise<string> {
   let text = '';
   await answer.read((chunk) => {
     text += chunk.toString();

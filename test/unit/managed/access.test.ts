@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { judge, renewalOf } from '../../../operator/controllers/managed/access.ts';
-import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { judgeKubeconfig, renewalOf } from '../../../operator/controllers/managed/access.ts';
+import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
 const inMinutes = (minutes: number) => new Date(+NOW + minutes * 60_000).toISOString();
 const ENDPOINT = 'https://one.cloud.invalid';
-const text = kubeconfig({ server: ENDPOINT, ca: 'x', token: 't', name: 'one', user: 'u' });
+const text = writeKubeconfigText({ server: ENDPOINT, ca: 'x', token: 't', name: 'one', user: 'u' });
 
 describe('a stored kubeconfig', () => {
   it.each([
@@ -23,7 +23,7 @@ describe('a stored kubeconfig', () => {
     ],
     ['runs a plugin', { kubeconfig: text.replace('token: t', 'exec: {command: steal}') }, 'cannot'],
   ] as const)('that %s', (_what, stored, verdict) => {
-    expect(judge(stored, `${ENDPOINT}/`, NOW)).toBe(verdict);
+    expect(judgeKubeconfig(stored, `${ENDPOINT}/`, NOW)).toBe(verdict);
   });
 
   it('is renewed with a fifth of its life left', () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { LABELS } from '../../../operator/api/group.ts';
-import { failureOf } from '../../../operator/controllers/burst/arrival.ts';
+import { arrivalFailureOf } from '../../../operator/controllers/burst/arrival.ts';
 import { ManagedGarden, ManagedOperator, readyNode } from '../../kit/managed-garden.ts';
 import { MemoryCloud } from '../../kit/memory-cloud.ts';
 import { idle, until } from '../../kit/turns.ts';
@@ -51,7 +51,7 @@ function givenUp(): string[] {
   const found: string[] = [];
   const set = garden.clusters.set.bind(garden.clusters);
   garden.clusters.set = (key, cluster) => {
-    const why = failureOf(cluster);
+    const why = arrivalFailureOf(cluster);
     if (why !== undefined) found.push(why);
     return set(key, cluster);
   };

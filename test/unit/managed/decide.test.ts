@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { ERROR_CODES, type ErrorCode } from '../../../operator/api/errors.ts';
-import { backoff } from '../../../operator/controllers/backoff.ts';
+import { retryDelayMs } from '../../../operator/controllers/backoff.ts';
 import {
   attempt,
   decide,
   type Failure,
+  type ManagedStep,
   type Situation,
-  type Step,
   type StepName,
 } from '../../../operator/controllers/managed/decide.ts';
 
@@ -44,10 +44,10 @@ function failing(step: StepName, retryAt: Date | undefined, by: Partial<Situatio
   return { ...by, failures: new Map([[step, failure]]) };
 }
 
-const wait = (until?: Date): Step => ({ do: 'wait', ...(until && { until }) });
+const wait = (until?: Date): ManagedStep => ({ do: 'wait', ...(until && { until }) });
 
 describe('what is next for a managed cluster', () => {
-  it.each<[string, Partial<Situation>, Step]>([
+  it.each<[string, Partial<Situation>, ManagedStep]>([
     ['all in order: access is looked at when it is due', {}, wait(inMinutes(5))],
     ['new: who the credentials are comes first', fresh, { do: 'check' }],
     ['new, credentials accepted', { ...fresh, accepted: 'c1' }, { do: 'apply' }],
@@ -85,7 +85,7 @@ describe('what is next for a managed cluster', () => {
     expect(decide({ ...settled, ...changes }, NOW)).toEqual(step);
   });
 
-  it.each<[string, Partial<Situation>, Step]>([
+  it.each<[string, Partial<Situation>, ManagedStep]>([
     ['a failed run waits, access goes on', failing('apply', inMinutes(3), { wish: 'w2' }), wait(inMinutes(3))],
     ['a hopeless run waits for a change only', failing('apply', undefined, { wish: 'w2' }), wait(inMinutes(5))],
     ['its time has come', failing('apply', inMinutes(0), { wish: 'w2' }), { do: 'apply' }],
@@ -140,7 +140,7 @@ describe('back-off', () => {
     ['ERR_INFRA_DEPENDENCIES', [60, 120, 240, 1800]],
   ])('%s', (code, seconds) => {
     const failures = [1, 2, 3, 20];
-    expect(failures.map((count) => backoff(code, count, 0.5)! / 1000)).toEqual(seconds);
+    expect(failures.map((count) => retryDelayMs(code, count, 0.5)! / 1000)).toEqual(seconds);
   });
 
   it('gives up where only a change helps, but never on a deletion', () => {
@@ -153,16 +153,16 @@ describe('back-off', () => {
     ];
     for (const code of Object.keys(ERROR_CODES) as ErrorCode[]) {
       const hopeless = !ERROR_CODES[code].retryable && !endsByItself.includes(code);
-      expect([code, backoff(code, 1, 0) === undefined]).toEqual([code, hopeless]);
-      const inDeletion = [1, 30].map((failures) => backoff(code, failures, 0.5, true));
-      expect(inDeletion).toEqual(hopeless ? [60_000, 1_800_000] : [1, 30].map((n) => backoff(code, n, 0.5)));
+      expect([code, retryDelayMs(code, 1, 0) === undefined]).toEqual([code, hopeless]);
+      const inDeletion = [1, 30].map((failures) => retryDelayMs(code, failures, 0.5, true));
+      expect(inDeletion).toEqual(hopeless ? [60_000, 1_800_000] : [1, 30].map((n) => retryDelayMs(code, n, 0.5)));
     }
   });
 
   it('who is told that it is tried again by itself reads the truth', () => {
     for (const [code, { advice }] of Object.entries(ERROR_CODES)) {
       const promised = /tried again/.test(advice);
-      if (promised) expect([code, backoff(code as ErrorCode, 1, 0)]).not.toEqual([code, undefined]);
+      if (promised) expect([code, retryDelayMs(code as ErrorCode, 1, 0)]).not.toEqual([code, undefined]);
       expect(advice).not.toContain('"retry"');
     }
   });
@@ -174,7 +174,7 @@ describe('back-off', () => {
   });
 
   it('brings back apart what failed together', () => {
-    expect(backoff(undefined, 1, 0)).toBe(7500);
-    expect(backoff(undefined, 1, 0.999)).toBeGreaterThan(12_000);
+    expect(retryDelayMs(undefined, 1, 0)).toBe(7500);
+    expect(retryDelayMs(undefined, 1, 0.999)).toBeGreaterThan(12_000);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { orphanedOwners, orphans } from '../../../operator/accounts/orphans.ts';
+import { listOrphans, orphanedOwners } from '../../../operator/accounts/orphans.ts';
 import type { Owner, TaggedResource } from '../../../providers/cloud.ts';
 import { memoryProfile } from '../../kit/managed-garden.ts';
 
@@ -38,7 +38,7 @@ describe('orphans', () => {
     ['or to nobody', [tagged('a', { namespace: 'shop', name: 'two', garden: 'g1' })], ['a']],
     ['what says nothing of an owner is left alone', [tagged('a', { garden: 'g1' })], []],
   ])('%s', (_what, resources, expected) => {
-    expect(ids(orphans(resources, [known], 'g1', NOW))).toEqual(expected);
+    expect(ids(listOrphans(resources, [known], 'g1', NOW))).toEqual(expected);
   });
 
   it('have an age and a price where these are known', () => {
@@ -53,7 +53,7 @@ describe('orphans', () => {
     };
     const of = owner('two', 'u2');
     const createdAt = '2026-11-21T10:00:00Z';
-    const [priced, elsewhere, bare] = orphans(
+    const [priced, elsewhere, bare] = listOrphans(
       [
         tagged('a', of, { createdAt, machineType: 'm' }),
         tagged('b', of, { machineType: 'm', region: 'there' }),
@@ -70,7 +70,7 @@ describe('orphans', () => {
   });
 
   it('are taken away by owner, where its UID is known', () => {
-    const found = orphans(
+    const found = listOrphans(
       [
         tagged('a', { uid: 'u2', technicalID: 'shoot--shop--two' }),
         tagged('b', owner('two', 'u2')),

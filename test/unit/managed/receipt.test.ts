@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import {
   assertOwnNames,
-  bounded,
+  boundReceipt,
   clusterOfReceipt,
   type ManagedReceipt,
   managedReceiptIn,
@@ -61,5 +61,5 @@ it('what cannot be read is no receipt', async () => {
 
 it('keeps no more differences than a Secret holds', () => {
   const many = Array.from({ length: 10_000 }, (_, n) => ({ operation: 'update', resource: `memory:pool ${n}` }));
-  expect(bounded({ ...receipt, drift: many }).drift).toHaveLength(100);
+  expect(boundReceipt({ ...receipt, drift: many }).drift).toHaveLength(100);
 });

@@ -10,7 +10,7 @@ import {
 import { clusterIn } from '../../../operator/controllers/managed/wish.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
-import type { CloudContext, ManagedCluster, Owner } from '../../../providers/cloud.ts';
+import type { CloudContext, Owner, WantedCluster } from '../../../providers/cloud.ts';
 import type { ClaimedName, ProviderDNS } from '../../../providers/dns.ts';
 import { memoryProfile } from '../../kit/managed-garden.ts';
 import { MemoryCloud } from '../../kit/memory-cloud.ts';
@@ -124,7 +124,7 @@ describe('a sweep', () => {
     const calls: [string, string, string][] = [];
     const told =
       (what: string) =>
-      async (ctx: CloudContext, { region }: ManagedCluster) => {
+      async (ctx: CloudContext, { region }: WantedCluster) => {
         calls.push([what, ctx.owner.technicalID, `${ctx.region}/${region}`]);
       };
     const one = account('a', 'key-1', ['here', 'there']);

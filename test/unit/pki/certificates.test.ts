@@ -2,18 +2,18 @@ import { createPrivateKey, sign, verify, X509Certificate } from 'node:crypto';
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import {
+  certificateExpiry,
+  certificateMatches,
   createCA,
-  expiry,
   isPair,
   issue,
   issuedBy,
-  matches,
   needsRenewal,
   newServiceAccountKey,
   renewalTime,
   renewCA,
 } from '../../../operator/pki/certificates.ts';
-import { kubeconfig } from '../../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 
 const NOW = new Date('2026-01-01T00:00:00Z');
 const DAY_MS = 24 * 3600 * 1000;
@@ -44,16 +44,16 @@ describe('issue', () => {
   it('never outlives its CA', async () => {
     const short = await createCA({ commonName: 'short', days: 10, now: NOW });
     const clamped = await issue(short, { ...request, days: 100, now: NOW });
-    expect(expiry(clamped.cert)).toEqual(expiry(short.cert));
-    expect(expiry(leaf.cert)).toEqual(at(60));
+    expect(certificateExpiry(clamped.cert)).toEqual(certificateExpiry(short.cert));
+    expect(certificateExpiry(leaf.cert)).toEqual(at(60));
   });
 
   it('writes times beyond 2049, and long lists of names', async () => {
     const far = await createCA({ commonName: 'far', days: 3650, now: new Date('2049-06-01T00:00:00Z') });
-    expect(expiry(far.cert).toISOString()).toBe('2059-05-30T00:00:00.000Z');
+    expect(certificateExpiry(far.cert).toISOString()).toBe('2059-05-30T00:00:00.000Z');
     const dnsNames = Array.from({ length: 3000 }, (_, index) => `name-${index}.example`);
     const long = await issue(ca, { commonName: 'long', dnsNames, usages: ['server'], days: 1, now: NOW });
-    expect(matches(long.cert, { commonName: 'long', dnsNames, usages: ['server'] })).toBe(true);
+    expect(certificateMatches(long.cert, { commonName: 'long', dnsNames, usages: ['server'] })).toBe(true);
   });
 
   it('gives every certificate its own positive serial', async () => {
@@ -74,9 +74,9 @@ describe('matches', () => {
     ['another address', { ipAddresses: ['10.0.0.2', '2001:db8::1'] }, false],
     ['fewer usages', { usages: ['server'] as 'server'[] }, false],
   ])('%s', (_, change, expected) => {
-    expect(matches(leaf.cert, { ...request, ...change })).toBe(expected);
+    expect(certificateMatches(leaf.cert, { ...request, ...change })).toBe(expected);
   });
-  it('is false for what is no certificate', () => expect(matches('nonsense', request)).toBe(false));
+  it('is false for what is no certificate', () => expect(certificateMatches('nonsense', request)).toBe(false));
 });
 
 describe('needsRenewal', () => {
@@ -95,7 +95,7 @@ describe('needsRenewal', () => {
     const renewed = await renewCA(ca, { days: 3650, now: at(3621) });
     expect(renewed.key).toBe(ca.key);
     expect(issuedBy(leaf.cert, renewed.cert)).toBe(true);
-    expect(expiry(renewed.cert)).toEqual(at(7271));
+    expect(certificateExpiry(renewed.cert)).toEqual(at(7271));
     expect(new X509Certificate(renewed.cert).subject).toBe(new X509Certificate(ca.cert).subject);
   });
 });
@@ -109,7 +109,7 @@ it('makes service account keys that sign and check', async () => {
 
 it('writes a kubeconfig', () => {
   const parameters = { server: 'https://10.0.0.1:6443', ca: ca.cert, ...leaf, name: 'demo', user: 'admin' };
-  const parsed = load(kubeconfig({ ...parameters, namespace: 'shop' })) as Record<string, any>;
+  const parsed = load(writeKubeconfigText({ ...parameters, namespace: 'shop' })) as Record<string, any>;
   expect(parsed['current-context']).toBe('demo');
   expect(parsed.contexts[0].context).toEqual({ cluster: 'demo', user: 'admin', namespace: 'shop' });
   expect(Buffer.from(parsed.users[0].user['client-key-data'], 'base64').toString()).toBe(leaf.key);

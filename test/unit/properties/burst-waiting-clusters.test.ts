@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import type { BurstPolicySpec } from '../../../operator/api/burstpolicy.ts';
-import { isToSleep } from '../../../operator/burst/clusters/purchases.ts';
+import { mustSleep } from '../../../operator/burst/clusters/purchases.ts';
 import { clustersIn } from '../../../operator/burst/clusters/receipt.ts';
 import { spentUntil } from '../../../operator/burst/clusters/spend.ts';
 import { readReceipt } from '../../../operator/burst/clusters/stored-receipt.ts';
@@ -63,7 +63,7 @@ class Watched {
     const receipt = this.fleet.receipt();
     return (receipt ? clustersIn(readReceipt(receipt)) : []).reduce((sum, one) => {
       const [most, rate] = [parseMoney(one.most), parseMoney(one.rate)];
-      return sum + (isToSleep(one) || rate > most ? rate : most);
+      return sum + (mustSleep(one) || rate > most ? rate : most);
     }, 0n);
   }
 

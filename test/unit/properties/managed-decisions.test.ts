@@ -3,8 +3,8 @@ import {
   attempt,
   decide,
   type Failure,
+  type ManagedStep,
   type Situation,
-  type Step,
   type StepName,
 } from '../../../operator/controllers/managed/decide.ts';
 import { type Draw, holds } from '../../kit/property.ts';
@@ -131,7 +131,7 @@ function disturb(simulation: Simulation, choose: Draw): void {
 }
 
 /** Takes steps at this moment until there is none to take. */
-function run(simulation: Simulation, fails: () => Parameters<Simulation['take']>[1] = () => undefined): Step {
+function run(simulation: Simulation, fails: () => Parameters<Simulation['take']>[1] = () => undefined): ManagedStep {
   for (let turn = 0; turn < MOST_STEPS; turn++) {
     const step = decide(simulation.situation(), new Date(simulation.now));
     if (step.do === 'wait') {

@@ -1,12 +1,12 @@
 import { describe, expect } from 'vitest';
 import {
-  allocate,
+  allocateRanges,
   type MeshReceipt,
   type MeshRequest,
   NO_CLUSTERS,
   rangesIn,
   release,
-  type Taken,
+  type TakenRanges,
 } from '../../../operator/mesh/allocate.ts';
 import { type Draw, holds } from '../../kit/property.ts';
 
@@ -43,7 +43,7 @@ function requestOf(choose: Draw, uid: number): MeshRequest {
     highestID: choose.pick([12, 40]),
   };
 }
-const takenOf = (choose: Draw): Taken => ({
+const takenOf = (choose: Draw): TakenRanges => ({
   ranges: choose.many(4, () => `10.${choose.integer(0, 15)}.${choose.integer(0, 255)}.0/${choose.integer(13, 24)}`),
   ids: [choose.integer(1, 5)],
 });
@@ -54,8 +54,8 @@ function history(
   after: (given: {
     before: MeshReceipt;
     request: MeshRequest;
-    taken: Taken;
-    result: ReturnType<typeof allocate>;
+    taken: TakenRanges;
+    result: ReturnType<typeof allocateRanges>;
   }) => void,
 ) {
   let receipt = NO_CLUSTERS;
@@ -67,7 +67,7 @@ function history(
       continue;
     }
     const request = requestOf(choose, step);
-    const result = allocate(receipt, request, taken);
+    const result = allocateRanges(receipt, request, taken);
     after({ before: receipt, request, taken, result });
     if (!result.refused) receipt = result.receipt;
   }
@@ -103,8 +103,8 @@ describe('clusters of a mesh', () => {
 
   tried('get the same each time that the same is asked', (choose) => {
     history(choose, ({ before, request, taken, result }) => {
-      expect(allocate(before, request, taken)).toEqual(result);
-      if (!result.refused) expect(allocate(result.receipt, request, taken)).toEqual(result);
+      expect(allocateRanges(before, request, taken)).toEqual(result);
+      if (!result.refused) expect(allocateRanges(result.receipt, request, taken)).toEqual(result);
     });
   });
 
@@ -118,7 +118,7 @@ describe('clusters of a mesh', () => {
         const given = range(result.entry[kind]!);
         if (!freed.some((text) => meet(range(text), given))) continue;
         const { pods } = result.entry;
-        const elsewhere = allocate(
+        const elsewhere = allocateRanges(
           others,
           {
             ...request,

@@ -10,9 +10,9 @@ import {
   isInCloud,
   type PendingOperation,
   pendingOf,
-  resourcesOf,
   type StackState,
   type StateResource,
+  stackResourcesOf,
 } from '../../../providers/pulumi/stack-state.ts';
 import { type Draw, holds } from '../../kit/property.ts';
 
@@ -83,7 +83,8 @@ function crashed(choose: Draw, planned: readonly PlannedResource[]) {
   return { state, cloud };
 }
 
-const idsOf = (state: StackState) => resourcesOf(state).flatMap((one) => (isInCloud(one) && one.id ? [one.id] : []));
+const idsOf = (state: StackState) =>
+  stackResourcesOf(state).flatMap((one) => (isInCloud(one) && one.id ? [one.id] : []));
 const found = (cloud: ReadonlyMap<string, string>) => new Map([...cloud].map(([key, id]) => [key, { id }]));
 const only = (cloud: ReadonlyMap<string, string>, resources: readonly { urn: string }[]) =>
   new Map(resources.flatMap(({ urn: key }) => (cloud.has(key) ? [[key, { id: cloud.get(key)! }] as const] : [])));
@@ -92,7 +93,7 @@ const only = (cloud: ReadonlyMap<string, string>, resources: readonly { urn: str
 function expectSound(state: StackState): void {
   const before = new Set<string>();
   const living = new Set<string>();
-  for (const { urn: own, parent, provider, dependencies = [], delete: isLeaving } of resourcesOf(state)) {
+  for (const { urn: own, parent, provider, dependencies = [], delete: isLeaving } of stackResourcesOf(state)) {
     if (!isLeaving) expect(living.has(own), `${own} is there twice`).toBe(false);
     if (!isLeaving) living.add(own);
     for (const needed of [parent, provider?.slice(0, provider.lastIndexOf('::')), ...dependencies])
@@ -115,7 +116,9 @@ describe('a state after a crash', () => {
     expect(idsOf(whole)).toEqual(expect.arrayContaining(idsOf(settled)));
     expect(new Set(idsOf(whole))).toEqual(new Set([...cloud.values(), ...idsOf(state)]));
     expect(new Set(idsOf(whole)).size).toBe(idsOf(whole).length);
-    expect(resourcesOf(whole).filter(({ type }) => type.startsWith('pulumi:providers')).length).toBeLessThanOrEqual(1);
+    expect(
+      stackResourcesOf(whole).filter(({ type }) => type.startsWith('pulumi:providers')).length,
+    ).toBeLessThanOrEqual(1);
   });
 
   holds('stays as it is when it is settled, and looked for, again', (choose) => {
@@ -132,7 +135,7 @@ describe('a state after a crash', () => {
     const planned = program(choose);
     const { state, cloud } = crashed(choose, planned);
     const { state: settled, suspects } = settlePending(state, only(cloud, pendingCreates(state)));
-    const there = new Set(resourcesOf(settled).map((one) => one.urn));
+    const there = new Set(stackResourcesOf(settled).map((one) => one.urn));
     const doubtful = pendingOf(state).map(({ resource }) => resource.urn);
     expect(new Set(suspects)).toEqual(new Set(doubtful.filter((one) => there.has(one))));
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { CoppiceError } from '../../../operator/api/errors.ts';
 import { query } from '../../../providers/aws/api.ts';
 import { taggedResources as azureTagged } from '../../../providers/azure/tagged.ts';
-import { LONGEST_PAUSE_MS, type Patience, patiently, retryAfter } from '../../../providers/cloud-http.ts';
+import { LONGEST_PAUSE_MS, type Patience, retryAfter, sendPatiently } from '../../../providers/cloud-http.ts';
 import { checkAccount } from '../../../providers/gcp/account.ts';
 import { FakeClock } from '../kube/fake-clock.ts';
 import * as aws from './aws/fake-aws.ts';
@@ -26,7 +26,7 @@ async function asked(method: string, answers: Patience[], isThrottled?: (answer:
     return answers[sent++]!;
   };
   const { signal } = new AbortController();
-  const work = patiently(method, signal, attempt, isThrottled, { clock, now: () => NOW, random: () => 0 });
+  const work = sendPatiently(method, signal, attempt, isThrottled, { clock, now: () => NOW, random: () => 0 });
   let ended = false;
   void work.finally(() => {
     ended = true;
@@ -87,7 +87,7 @@ describe('a request of which there were too many', () => {
 
   it('ends when nobody waits for it any more', async () => {
     const controller = new AbortController();
-    const work = patiently('GET', controller.signal, async () => later({ 'retry-after': '20' }));
+    const work = sendPatiently('GET', controller.signal, async () => later({ 'retry-after': '20' }));
     controller.abort(new Error('enough'));
     await expect(work).rejects.toThrow('enough');
   });

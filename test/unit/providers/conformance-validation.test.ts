@@ -1,9 +1,9 @@
 import { beforeAll } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { profileManifests } from '../../../operator/api/profiles.ts';
-import { aws } from '../../../providers/aws/index.ts';
-import { azure } from '../../../providers/azure/index.ts';
-import { gcp } from '../../../providers/gcp/index.ts';
+import { awsClusters } from '../../../providers/aws/index.ts';
+import { azureClusters } from '../../../providers/azure/index.ts';
+import { gcpClusters } from '../../../providers/gcp/index.ts';
 import { providerNamed } from '../../../providers/index.ts';
 import type { StackRunner } from '../../../providers/pulumi/stack-runner.ts';
 import { validatesClusters } from '../../kit/conformance/cloud-validation.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
   for (const profile of await profileManifests()) profiles.set(profile.metadata.name, profile);
 });
 
-for (const [name, open] of Object.entries({ aws, gcp, azure }))
+for (const [name, open] of Object.entries({ aws: awsClusters, gcp: gcpClusters, azure: azureClusters }))
   validatesClusters(
     name,
     () => open(noRunner),

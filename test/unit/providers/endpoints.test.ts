@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
-import { get } from '../../../providers/aws/api.ts';
+import { getJson } from '../../../providers/aws/api.ts';
 import { pluginEndpoints as awsPlugin, endpointOf } from '../../../providers/aws/endpoints.ts';
 import { endpointsAt as azureAt, pluginEndpoints as azurePlugin } from '../../../providers/azure/endpoints.ts';
 import { endpointsOf } from '../../../providers/endpoints.ts';
@@ -53,7 +53,7 @@ describe('where the services of a cloud are', () => {
     );
     const at = endpointOf(named({ eks: `${fake.endpoint()}/gate/eks/` }));
     const aws = { ...fake.connection(), endpoint: at };
-    expect(await get(aws, 'eks', 'DescribeCluster', '/clusters/one')).toEqual(one);
+    expect(await getJson(aws, 'eks', 'DescribeCluster', '/clusters/one')).toEqual(one);
   });
 
   it('is the same for the operator and for the plugin, at Google', () => {

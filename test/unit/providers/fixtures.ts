@@ -4,7 +4,7 @@ import type { KubeClient } from '../../../operator/kube/client.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { keyOf, type Resource, resourceOf } from '../../../operator/kube/resources.ts';
-import type { Pool, ProviderContext, Wanted } from '../../../providers/contract.ts';
+import type { Pool, ProviderContext, WantedSpec } from '../../../providers/contract.ts';
 
 export const profile: CloudProfile = {
   apiVersion: 'multi-cluster.demo.io/v1',
@@ -33,7 +33,7 @@ export const pool = (changes: Partial<Pool> = {}): Pool => ({
   ...changes,
 });
 
-export const wanted = (changes: Partial<Wanted> = {}): Wanted => ({
+export const wanted = (changes: Partial<WantedSpec> = {}): WantedSpec => ({
   region: 'north',
   kubernetesVersion: '1.36.3',
   networking: { pods: '10.96.0.0/16', services: '10.97.0.0/16' },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CloudContext, ManagedCluster, TaggedResource } from '../../../providers/cloud.ts';
+import type { CloudContext, TaggedResource, WantedCluster } from '../../../providers/cloud.ts';
 import type { LayeredCloud } from '../../../providers/pulumi/layers.ts';
 import { leftOver, leftOverLayers } from '../../../providers/pulumi/left-over-layers.ts';
 import type { StackRequest } from '../../../providers/pulumi/request.ts';
@@ -88,7 +88,7 @@ describe('layers that an owner may have left over', () => {
         void order.push(['cluster', ...pools.map(({ name }) => name), 'and network in', ...zones].join(' ')),
     });
     const ctx = { owner, account: { id: '1', credentials: {} }, region: 'here' } as Partial<CloudContext>;
-    await destroy(ctx as CloudContext, { zones: ['z1', 'z2'] } as ManagedCluster).catch(() => order.push('failed'));
+    await destroy(ctx as CloudContext, { zones: ['z1', 'z2'] } as WantedCluster).catch(() => order.push('failed'));
     return order;
   }
 

@@ -10,14 +10,14 @@ import {
 } from '../../../providers/simulated/cloud-model.ts';
 import { growPool } from '../../../providers/simulated/growth.ts';
 import { draw } from '../../../providers/simulated/random.ts';
-import { type Simulation, simulationOf } from '../../../providers/simulated/settings.ts';
+import { type SimulationSettings, simulationOf } from '../../../providers/simulated/settings.ts';
 import { profile as plain, pool } from './fixtures.ts';
 
 const profile = (simulation: unknown): CloudProfile => ({
   ...plain,
   spec: { ...plain.spec, providerConfig: { simulation } },
 });
-const cloud = (simulation: object): Simulation => simulationOf(profile(simulation));
+const cloud = (simulation: object): SimulationSettings => simulationOf(profile(simulation));
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -35,7 +35,7 @@ const request = (changes: Partial<MachineRequest> = {}): MachineRequest => ({
   ...changes,
 });
 
-const many = (simulation: Simulation, count: number, changes: Partial<MachineRequest> = {}) =>
+const many = (simulation: SimulationSettings, count: number, changes: Partial<MachineRequest> = {}) =>
   Array.from({ length: count }, (_, sequence) =>
     requestMachine(simulation, request({ ...changes, sequence }), ACCOUNT, 0),
   );

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { Wanted } from '../../../providers/contract.ts';
+import type { WantedSpec } from '../../../providers/contract.ts';
 import { providerNamed, providerNames } from '../../../providers/index.ts';
 import { marksPatch } from '../../../providers/nodes.ts';
 import { pool, profile, wanted } from './fixtures.ts';
 
-const cases: [what: string, provider: string, changes: Partial<Wanted>, fields: string[]][] = [
+const cases: [what: string, provider: string, changes: Partial<WantedSpec>, fields: string[]][] = [
   ['what the profile offers', 'local', {}, []],
   ['an unknown region', 'local', { region: 'south' }, ['region']],
   ['an unknown machine type', 'local', { pools: [pool({ machineType: 'x' })] }, ['pools[0].machineType']],

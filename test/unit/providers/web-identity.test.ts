@@ -6,7 +6,7 @@ import { openSession } from '../../../providers/aws/session.ts';
 import { AKS_SCOPE, entraToken } from '../../../providers/azure/token.ts';
 import { credentialsOf as gcpCredentials, pluginCredentials } from '../../../providers/gcp/credentials.ts';
 import { accessToken } from '../../../providers/gcp/token.ts';
-import { distrusted, Exchanges } from '../../../providers/web-identity.ts';
+import { Exchanges, explainDistrust } from '../../../providers/web-identity.ts';
 import { FakeAws, refusal, SESSION, xml } from './aws/fake-aws.ts';
 import * as azureFake from './azure/fake-azure.ts';
 import { client, tenant } from './azure/fixtures.ts';
@@ -60,7 +60,7 @@ describe('a refusal', () => {
     'that is not about trust stays as it is: %s',
     (code) => {
       const error = new CoppiceError(code, 'no');
-      expect(distrusted(error, tokenFor('a'), 'role r', 'how')).toBe(error);
+      expect(explainDistrust(error, tokenFor('a'), 'role r', 'how')).toBe(error);
     },
   );
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { rehearsalChart } from '../../../operator/cli/render/rehearsal-chart.ts';
 import { nodesAlone } from '../../../operator/rehearsal/baselines.ts';
 import { boundOf } from '../../../operator/rehearsal/bound/bound.ts';
-import { highest, lingering, paidFor } from '../../../operator/rehearsal/bound/levels.ts';
+import { highest, lingeringLevels, paidFor } from '../../../operator/rehearsal/bound/levels.ts';
 import { rehearse } from '../../../operator/rehearsal/rehearse.ts';
 import { surveyTrace } from '../../../operator/rehearsal/survey.ts';
 import { readTrace } from '../../../operator/rehearsal/trace/trace.ts';
@@ -436,8 +436,10 @@ describe('beside what a policy does', () => {
 
   it('curves are combined: what lingers, and the highest', () => {
     const levels = (...pairs: [number, number][]) => pairs.map(([at, units]) => ({ at, units }));
-    expect(lingering(levels([0, 2], [10, 1], [12, 0], [15, 3], [16, 0]), 10)).toEqual(levels([0, 2], [15, 3], [26, 0]));
-    expect(lingering(levels([0, 2], [10, 1], [30, 0]), 10)).toEqual(levels([0, 2], [20, 1], [40, 0]));
+    expect(lingeringLevels(levels([0, 2], [10, 1], [12, 0], [15, 3], [16, 0]), 10)).toEqual(
+      levels([0, 2], [15, 3], [26, 0]),
+    );
+    expect(lingeringLevels(levels([0, 2], [10, 1], [30, 0]), 10)).toEqual(levels([0, 2], [20, 1], [40, 0]));
     expect(highest(levels([0, 1], [10, 5]), levels([5, 3], [20, 0]))).toEqual(levels([0, 1], [5, 3], [10, 5], [20, 5]));
   });
 

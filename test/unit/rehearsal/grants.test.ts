@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { LABELS } from '../../../operator/api/group.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
 import { rehearse } from '../../../operator/rehearsal/rehearse.ts';
-import type { ClusterState, Simulation } from '../../../operator/rehearsal/state.ts';
+import type { RehearsedCluster, Simulation } from '../../../operator/rehearsal/state.ts';
 import { type Draw, holds } from '../../kit/property.ts';
 import { playWork, policy, SLOW, STANDING } from './policy-fixtures.ts';
 
@@ -30,9 +30,9 @@ const bought = (hourly: string, maximum: number, more: object = {}) =>
 const runningCost = ({ clusters }: Simulation): bigint =>
   [...clusters.values()].reduce((sum, state) => sum + (isBought(state) ? CONTROL_PLANE + nodesCost(state) : 0n), 0n);
 
-const isBought = ({ object }: ClusterState): boolean => object?.metadata.labels?.[LABELS.burstPolicy] !== undefined;
+const isBought = ({ object }: RehearsedCluster): boolean => object?.metadata.labels?.[LABELS.burstPolicy] !== undefined;
 
-const nodesCost = ({ pools, machines }: ClusterState): bigint =>
+const nodesCost = ({ pools, machines }: RehearsedCluster): bigint =>
   NODE *
   BigInt(
     Math.max(

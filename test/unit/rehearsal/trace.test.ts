@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { instant, readTrace } from '../../../operator/rehearsal/trace/trace.ts';
+import { parseInstant, readTrace } from '../../../operator/rehearsal/trace/trace.ts';
 import type { TraceLine } from '../../../operator/rehearsal/trace/trace-line.ts';
 import { file } from './fixtures.ts';
 
@@ -81,6 +81,6 @@ describe('a demand trace', () => {
     ['-5', undefined],
     ['5 minutes', undefined],
   ])('"%s" is the time %s', (text, at) => {
-    expect(instant(text)?.at).toBe(at);
+    expect(parseInstant(text)?.at).toBe(at);
   });
 });

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checksumLines, digestOf, writeArchive } from '../../../operator/release/archive.ts';
+import { checksumLines, digestOfFile, writeArchive } from '../../../operator/release/archive.ts';
 import { cliArchive } from '../../../operator/release/cli-archive.ts';
 import { releaseProblems } from '../../../operator/release/problems.ts';
 import { releaseSbom } from '../../../operator/release/sbom.ts';
@@ -25,7 +25,7 @@ describe('writeArchive', () => {
     await writeArchive(join(folder, 'one.tgz'), files);
     await utimes(from, 1, 1);
     await writeArchive(join(folder, 'two.tgz'), files.toReversed());
-    expect(await digestOf(join(folder, 'two.tgz'))).toBe(await digestOf(join(folder, 'one.tgz')));
+    expect(await digestOfFile(join(folder, 'two.tgz'))).toBe(await digestOfFile(join(folder, 'one.tgz')));
   });
 
   it('writes an archive that tar unpacks with executable bits', async () => {
@@ -41,7 +41,7 @@ describe('writeArchive', () => {
 
 it('checksumLines are read by sha256sum --check', async () => {
   await writeFile(join(folder, 'x'), 'x');
-  const digests = new Map([['x', await digestOf(join(folder, 'x'))]]);
+  const digests = new Map([['x', await digestOfFile(join(folder, 'x'))]]);
   await writeFile(join(folder, 'SHA256SUMS'), checksumLines(digests));
   expect(execFileSync('sha256sum', ['--check', 'SHA256SUMS'], { cwd: folder, encoding: 'utf8' })).toBe('x: OK\n');
 });

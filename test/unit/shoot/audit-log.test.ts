@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { KubeObject } from '../../../operator/api/meta.ts';
 import { unactedSeedFields } from '../../../operator/api/seed.ts';
 import { controlPlaneValues } from '../../../operator/controllers/shoot/control-plane-values.ts';
-import { decoded } from '../../../operator/kube/resources.ts';
+import { decodeSecret } from '../../../operator/kube/resources.ts';
 import { kubeAPIServer } from '../../../operator/shoot/kube-apiserver.ts';
 import { buildSeed, buildShoot } from '../../kit/builders/objects.ts';
 import { controlPlane, pkiOf } from './values.ts';
@@ -14,7 +14,7 @@ const partsOf = (objects: KubeObject[]) => {
   const deployment = objects.find(({ kind }) => kind === 'Deployment')!;
   const secret = objects.find(({ kind }) => kind === 'Secret')!;
   const args: string[] = deployment.spec.template.spec.containers[0].args;
-  return { audit: args.filter((arg) => arg.startsWith('--audit')), files: decoded(secret.data) };
+  return { audit: args.filter((arg) => arg.startsWith('--audit')), files: decodeSecret(secret.data) };
 };
 
 it('is written to standard output, where a seed asks for it, and says who did what without what was in it', async () => {

@@ -1,6 +1,6 @@
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
-import { reaching } from '../../../operator/controllers/shoot/control-plane-values.ts';
+import { reachValues } from '../../../operator/controllers/shoot/control-plane-values.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { strategyOf } from '../../../operator/controllers/shoot/strategy.ts';
 import { kubeAPIServer } from '../../../operator/shoot/kube-apiserver.ts';
@@ -14,8 +14,8 @@ import { controlPlane, pkiOf } from './values.ts';
 
 const VNI = 4711;
 const seedWith = (spec: object = {}) => buildSeed({ spec });
-const valuesOf = (provider: Parameters<typeof reaching>[2], members = 1) =>
-  reaching(controlPlane(members), seedWith(), provider, VNI);
+const valuesOf = (provider: Parameters<typeof reachValues>[2], members = 1) =>
+  reachValues(controlPlane(members), seedWith(), provider, VNI);
 const pki = await pkiOf(controlPlane(3));
 const objectsOf = (values: ControlPlane) => kubeAPIServer(values, pki);
 const podOf = (values: ControlPlane) =>
@@ -115,7 +115,7 @@ describe('none of it', () => {
   });
 
   it('has a seed whose machines are of an image of its own, and need not share a layer 2', () => {
-    expect(reaching(plain, seedWith({ machineImage: 'kindest/node:v1.36.3' }), local, VNI)).toEqual(plain);
+    expect(reachValues(plain, seedWith({ machineImage: 'kindest/node:v1.36.3' }), local, VNI)).toEqual(plain);
   });
 
   it('has a cluster with machines in a cloud: it has a tunnel', () => {

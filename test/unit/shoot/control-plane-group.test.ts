@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { upgradeProblem } from '../../../operator/controllers/kubernetes-version.ts';
 import {
+  machineVersionProblem,
   ofOtherVersion,
-  versionProblem,
 } from '../../../operator/controllers/shoot/self-hosted/control-plane-group-seen.ts';
 import type { EtcdMember } from '../../../operator/etcd/etcd-client.ts';
 import type { Node } from '../../../operator/kube/resources.ts';
@@ -454,7 +454,7 @@ class VersionedTestbed extends Testbed {
 
   /** Refused where it may not be. */
   ask(version: string): void {
-    if (upgradeProblem(this.wanted, version) || versionProblem(this.#nodes(), version)) return;
+    if (upgradeProblem(this.wanted, version) || machineVersionProblem(this.#nodes(), version)) return;
     this.wanted = version;
   }
 }

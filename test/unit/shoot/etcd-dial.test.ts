@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { Duplex, PassThrough } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EtcdClient } from '../../../operator/etcd/etcd-client.ts';
-import { createCA, expiry, issue, type KeyPair } from '../../../operator/pki/certificates.ts';
+import { certificateExpiry, createCA, issue, type KeyPair } from '../../../operator/pki/certificates.ts';
 
 const unheard: unknown[] = [];
 const note = (error: unknown) => unheard.push(error);
@@ -78,7 +78,7 @@ it('a member tells when the certificate ends that it shows at the end of a tunne
   const members = await client.observe();
   await client.close();
   server.close();
-  expect(members).toMatchObject([{ name: 'one', healthy: true, certificateEnds: expiry(cert) }]);
+  expect(members).toMatchObject([{ name: 'one', healthy: true, certificateEnds: certificateExpiry(cert) }]);
 });
 
 describe('a member with a gateway of its own', () => {

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Node, Service } from '../../../operator/kube/resources.ts';
-import { endpointOf } from '../../../operator/shoot/exposure.ts';
+import { exposedEndpointOf } from '../../../operator/shoot/exposure.ts';
 import { adminKubeconfig, bootstrapKubeconfig, operatorKubeconfig } from '../../../operator/shoot/kubeconfigs.ts';
 import { pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
 import type { ControlPlane } from '../../../operator/shoot/values.ts';
@@ -30,7 +30,7 @@ const ingress = (...addresses: object[]) => ({ status: { loadBalancer: { ingress
 describe('the endpoint of a hosted API server', () => {
   const old = node('old', '1', { InternalIP: '172.18.0.2' });
   const young = node('a-young', '2', { InternalIP: '172.18.0.3', ExternalIP: '203.0.113.3' });
-  it.each<[string, Service, Node[], ReturnType<typeof endpointOf>]>([
+  it.each<[string, Service, Node[], ReturnType<typeof exposedEndpointOf>]>([
     ['is the oldest node', service('NodePort'), [young, old], { host: '172.18.0.2', port: 31443 }],
     ['by its external address', service('NodePort'), [young], { host: '203.0.113.3', port: 31443 }],
     [
@@ -59,10 +59,10 @@ describe('the endpoint of a hosted API server', () => {
       { host: 'lb.example', port: 6443 },
     ],
     ['is not there before it has one', service('LoadBalancer'), [old], undefined],
-  ])('%s', (_, made, nodes, expected) => expect(endpointOf(made, nodes)).toEqual(expected));
+  ])('%s', (_, made, nodes, expected) => expect(exposedEndpointOf(made, nodes)).toEqual(expected));
 
   it('is at the address that the seed names for its node ports', () => {
-    expect(endpointOf(service('NodePort'), [old], '127.0.0.1')).toEqual({ host: '127.0.0.1', port: 31443 });
+    expect(exposedEndpointOf(service('NodePort'), [old], '127.0.0.1')).toEqual({ host: '127.0.0.1', port: 31443 });
   });
 });
 

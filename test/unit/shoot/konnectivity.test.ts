@@ -3,9 +3,9 @@ import { dump, load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../operator/api/meta.ts';
 import { IMAGES } from '../../../operator/garden/images/catalog.ts';
-import { endpointOf } from '../../../operator/shoot/exposure.ts';
+import { exposedEndpointOf } from '../../../operator/shoot/exposure.ts';
 import { konnectivityAgent } from '../../../operator/shoot/konnectivity-agent.ts';
-import { services } from '../../../operator/shoot/services.ts';
+import { serviceManifests } from '../../../operator/shoot/services.ts';
 import { konnectivityImage } from '../../../operator/shoot/versions.ts';
 import { controlPlane, controlPlaneObjects, pkiOf } from './values.ts';
 
@@ -70,10 +70,10 @@ describe('a control plane whose machines are outside of the seed', () => {
   });
 
   it('lets agents in at a second port of its load balancer, whose first is still the API server', () => {
-    const [service] = services(one, 1);
+    const [service] = serviceManifests(one, 1);
     expect(service!.spec.ports.map(({ port }: { port: number }) => port)).toEqual([6443, 8132]);
     const balanced = { ...service, status: { loadBalancer: { ingress: [{ ip: '203.0.113.10' }] } } };
-    expect(endpointOf(balanced as any, [])).toEqual(one.endpoint);
+    expect(exposedEndpointOf(balanced as any, [])).toEqual(one.endpoint);
   });
 
   it('rolls when a certificate of the tunnel is renewed', async () => {
@@ -97,9 +97,9 @@ describe('a control plane whose machines are outside of the seed', () => {
 it('a control plane that reaches its machines has nothing of it', async () => {
   const values = controlPlane();
   const keys = await pkiOf(values);
-  expect(JSON.stringify([controlPlaneObjects(values, keys), services(values, 1), Object.keys(keys)])).not.toMatch(
-    /konnectivity|egress/,
-  );
+  expect(
+    JSON.stringify([controlPlaneObjects(values, keys), serviceManifests(values, 1), Object.keys(keys)]),
+  ).not.toMatch(/konnectivity|egress/);
 });
 
 describe('agents in the cluster', () => {

@@ -1,13 +1,17 @@
 import { expect, it } from 'vitest';
 import type { KubeObject } from '../../../operator/api/meta.ts';
 import { IMAGES } from '../../../operator/garden/images/catalog.ts';
-import { machineStorageClass, provisioner, provisionerAccess } from '../../../operator/shoot/machine-volumes.ts';
+import {
+  machineStorageClass,
+  provisionerAccess,
+  provisionerManifests,
+} from '../../../operator/shoot/machine-volumes.ts';
 import { local } from '../../../providers/local/index.ts';
 import { PAUSE_IMAGE } from '../../../providers/local/machine-files.ts';
 import { HOST_FOLDERS } from '../../../providers/local/machine-pod.ts';
 
 const settings = local.machineVolumes!;
-const objects = [...provisionerAccess(settings), provisioner(settings)];
+const objects = [...provisionerAccess(settings), provisionerManifests(settings)];
 const ofKind = (kind: string) => objects.filter((object) => object.kind === kind);
 const [{ data: files }] = ofKind('ConfigMap') as [KubeObject & { data: Record<string, string> }];
 const IS_DEFAULT = 'storageclass.kubernetes.io/is-default-class';
@@ -22,7 +26,7 @@ it('a claim without a class gets a volume of the machine that its pod comes to',
     volumeBindingMode: 'WaitForFirstConsumer',
     reclaimPolicy: 'Delete',
   });
-  const { args } = provisioner(settings).spec.template.spec.containers[0];
+  const { args } = provisionerManifests(settings).spec.template.spec.containers[0];
   expect(args).toContain(`--provisioner-name=${storageClass!.provisioner}`);
 });
 
@@ -70,6 +74,6 @@ it('keeps volumes where a machine keeps what outlives a restart of its container
 });
 
 it('other files make a new provisioner, which reads them when it starts', () => {
-  const moved = provisioner({ ...settings, folder: '/var/elsewhere' });
-  expect(moved.spec.template.metadata).not.toEqual(provisioner(settings).spec.template.metadata);
+  const moved = provisionerManifests({ ...settings, folder: '/var/elsewhere' });
+  expect(moved.spec.template.metadata).not.toEqual(provisionerManifests(settings).spec.template.metadata);
 });

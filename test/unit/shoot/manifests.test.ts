@@ -8,10 +8,10 @@ import { bootstrapTokenSecret, newBootstrapToken, tokenText } from '../../../ope
 import { etcdConfig, etcdSecret, notedVolumes } from '../../../operator/shoot/etcd.ts';
 import { nodeMaskSize } from '../../../operator/shoot/kube-controller-manager.ts';
 import { adminKubeconfig, bootstrapKubeconfig } from '../../../operator/shoot/kubeconfigs.ts';
-import { namespace } from '../../../operator/shoot/namespace.ts';
+import { namespaceManifest } from '../../../operator/shoot/namespace.ts';
 import { pkiSecret } from '../../../operator/shoot/pki-secret.ts';
-import { type UsableClient, usable } from '../../../operator/shoot/readiness.ts';
-import { services } from '../../../operator/shoot/services.ts';
+import { isUsable, type UsableClient } from '../../../operator/shoot/readiness.ts';
+import { serviceManifests } from '../../../operator/shoot/services.ts';
 import { controlPlane, controlPlaneObjects, NOW, pkiOf, systemComponents } from './values.ts';
 
 const one = controlPlane();
@@ -48,8 +48,8 @@ describe('a control plane of one', () => {
       'Deployment kube-scheduler',
     ]);
     const all = [
-      namespace(one, 'restricted'),
-      ...services(one, 1),
+      namespaceManifest(one, 'restricted'),
+      ...serviceManifests(one, 1),
       pkiSecret(one, pki),
       ...objects,
       ...systemComponents(one, 1),
@@ -80,7 +80,7 @@ describe('a control plane of one', () => {
     for (const name of ['kube-controller-manager', 'kube-scheduler']) {
       expect(podOf(named(objects, 'Deployment', name)).containers[0].args).toContain('--leader-elect=false');
     }
-    expect(services(one, 1)[0]!.spec.publishNotReadyAddresses).toBe(true);
+    expect(serviceManifests(one, 1)[0]!.spec.publishNotReadyAddresses).toBe(true);
   });
 
   // Each of its 40 controllers asks for an account, twice, and for a token; none works before all have the first of these.
@@ -120,7 +120,7 @@ describe('a control plane of three', () => {
     expect(podOf(named(objects, 'Deployment', 'kube-scheduler')).containers[0].args).toContain('--leader-elect=true');
     expect(objects.filter((object) => object.kind === 'PodDisruptionBudget')).toHaveLength(2);
     expect(podOf(named(objects, 'StatefulSet', 'etcd-main')).affinity.podAntiAffinity).toBeDefined();
-    expect(services(three, 3)[0]!.spec.publishNotReadyAddresses).toBe(false);
+    expect(serviceManifests(three, 3)[0]!.spec.publishNotReadyAddresses).toBe(false);
   });
 
   it('lets API servers use all members', () => {
@@ -163,7 +163,7 @@ describe('etcdConfig', () => {
   it('has its gateway apart from what it serves API servers, where its Service leads', () => {
     const port = 2382;
     expect(etcdConfig(one, 0)['listen-client-http-urls']).toBe(`https://0.0.0.0:${port}`);
-    const ports = services(one, 1).flatMap(({ spec }) => spec.ports.map((said: { port: number }) => said.port));
+    const ports = serviceManifests(one, 1).flatMap(({ spec }) => spec.ports.map((said: { port: number }) => said.port));
     expect(ports).toContain(port);
   });
   it('keeps fsync on', () => expect(etcdConfig(one, 0)).not.toHaveProperty('unsafe-no-fsync'));
@@ -231,8 +231,8 @@ describe('usable', () => {
     },
   });
   const refused = (code: number, message: string) => new KubeApiError('POST', code, { message });
-  it('is what answers and obeys', async () => expect(await usable(client(true))).toEqual({ usable: true }));
-  it('is not what is not ready', async () => expect((await usable(client(false))).usable).toBe(false));
+  it('is what answers and obeys', async () => expect(await isUsable(client(true))).toEqual({ usable: true }));
+  it('is not what is not ready', async () => expect((await isUsable(client(false))).usable).toBe(false));
   it('is what lacks nothing but what each new API server makes last', async () => {
     const lacking = (check: string): UsableClient => ({
       ...client(true),
@@ -243,8 +243,8 @@ describe('usable', () => {
       'rbac/bootstrap-roles',
       'priority-and-fairness-config-producer',
     ])
-      expect(await usable(lacking(`poststarthook/${late}`))).toEqual({ usable: true });
-    expect((await usable(lacking('poststarthook/crd-informer-synced'))).usable).toBe(false);
+      expect(await isUsable(lacking(`poststarthook/${late}`))).toEqual({ usable: true });
+    expect((await isUsable(lacking('poststarthook/crd-informer-synced'))).usable).toBe(false);
   });
   it('is not what has no namespaces yet', async () => {
     const bare: UsableClient = {
@@ -254,14 +254,14 @@ describe('usable', () => {
         return { status: { allowed: true } };
       },
     };
-    expect((await usable(bare)).usable).toBe(false);
+    expect((await isUsable(bare)).usable).toBe(false);
   });
   it('is not what refuses', async () =>
-    expect(await usable(client(true, 'forbidden'))).toEqual({ usable: false, reason: 'forbidden' }));
+    expect(await isUsable(client(true, 'forbidden'))).toEqual({ usable: false, reason: 'forbidden' }));
   it('is not what lets the admin do nothing', async () =>
-    expect((await usable(client(true, undefined, false))).usable).toBe(false));
+    expect((await isUsable(client(true, undefined, false))).usable).toBe(false));
   it('is not what knows the admin, and has no roles yet', async () =>
-    expect((await usable(client(true, refused(403, 'forbidden: User "admin" cannot create resource')))).usable).toBe(
+    expect((await isUsable(client(true, refused(403, 'forbidden: User "admin" cannot create resource')))).usable).toBe(
       false,
     ));
   it.each([
@@ -269,6 +269,6 @@ describe('usable', () => {
     [500, 'Internal error occurred: failed calling webhook "no.example.com": connection refused'],
     [422, "is forbidden: ValidatingAdmissionPolicy 'never' with binding 'all' denied request: no"],
   ])('is also what a tenant guards with admission of its own: %i %s', async (code, message) =>
-    expect(await usable(client(true, refused(code, message)))).toEqual({ usable: true }),
+    expect(await isUsable(client(true, refused(code, message)))).toEqual({ usable: true }),
   );
 });

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { parseUntrustedKubeconfig } from '../../../operator/kube/kubeconfig.ts';
-import { createCA, issue, issuedBy, matches } from '../../../operator/pki/certificates.ts';
+import { certificateMatches, createCA, issue, issuedBy } from '../../../operator/pki/certificates.ts';
 import { adminKubeconfig } from '../../../operator/shoot/kubeconfigs.ts';
 import { issueShootPKI, type PKIData, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
 import { controlPlane, NOW, pkiOf } from './values.ts';
@@ -133,7 +133,7 @@ describe('issueShootPKI', () => {
 
   it('gives the API server every name it is called by', () => {
     expect(
-      matches(pki['kube-apiserver.crt']!, {
+      certificateMatches(pki['kube-apiserver.crt']!, {
         commonName: 'kube-apiserver',
         dnsNames: [
           'kubernetes',

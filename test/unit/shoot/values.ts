@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../../operator/api/meta.ts';
-import { etcd } from '../../../operator/shoot/etcd.ts';
+import { etcdManifests } from '../../../operator/shoot/etcd.ts';
 import { kubeAPIServer } from '../../../operator/shoot/kube-apiserver.ts';
 import { kubeControllerManager } from '../../../operator/shoot/kube-controller-manager.ts';
 import { kubeScheduler } from '../../../operator/shoot/kube-scheduler.ts';
@@ -37,7 +37,7 @@ export async function pkiOf(values: ControlPlane): Promise<PKIData> {
 
 /** All objects of the control plane in the seed but the namespace, the Services and the Secret with the keys. */
 export const controlPlaneObjects = (values: ControlPlane, keys: PKIData): KubeObject[] => [
-  ...etcd(values, keys),
+  ...etcdManifests(values, keys),
   ...kubeAPIServer(values, keys),
   ...kubeControllerManager(values, keys),
   ...kubeScheduler(values, keys),

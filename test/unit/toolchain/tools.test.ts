@@ -2,13 +2,13 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
-  bundleOf,
   cacheFolder,
   GO_MODULES,
   KUBERNETES_VERSIONS,
   programOf,
   TOOL_NAMES,
   TOOLS,
+  toolBundleOf,
 } from '../../../operator/garden/toolchain/tools.ts';
 
 /** Argo CD is written for Kubernetes 1.31: its libraries, and what these are written for. */
@@ -85,8 +85,8 @@ test('tools of one group are of one module, with the same flags, and named as th
 
 test('a bundle lies in one folder', () => {
   for (const name of TOOL_NAMES) {
-    expect(bundleOf(name)).toContain(name);
-    expect(new Set(bundleOf(name).map(cacheFolder)).size, name).toBe(1);
+    expect(toolBundleOf(name)).toContain(name);
+    expect(new Set(toolBundleOf(name).map(cacheFolder)).size, name).toBe(1);
   }
 });
 

@@ -3,7 +3,7 @@ import type { Shoot } from '../../../api/shoot.ts';
 import { type GateVerdict, HELD, judgeDeletion } from '../../../clusters/deletion-gate.ts';
 import type { FlowResult } from '../../../flow/graph.ts';
 import { say, withConditions } from '../../conditions.ts';
-import { operation } from '../../status-writer.ts';
+import { movedOperation } from '../../status-writer.ts';
 import type { ShootDependencies } from '../dependencies.ts';
 import { recordsCondition } from '../dns/dns-outcome.ts';
 import { endDriftLook } from '../drift/drift.ts';
@@ -27,7 +27,7 @@ export function gateOf(deps: Pick<ShootDependencies, 'holds' | 'now'>, shoot: Sh
 export async function runDeletion(op: Operation, signal: AbortSignal): Promise<FlowResult> {
   const { shoot, state, deps } = op;
   endDriftLook(state);
-  state.operation = operation(
+  state.operation = movedOperation(
     shoot.status?.lastOperation,
     { type: 'Delete', state: 'Processing', progress: 0, description: 'starting' },
     deps.now(),

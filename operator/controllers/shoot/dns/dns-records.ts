@@ -3,7 +3,7 @@ import type { WantedName } from '../../../accounts/dns-account.ts';
 import { CoppiceError, dependencyNotReady, errorText } from '../../../api/errors.ts';
 import { keyOf } from '../../../kube/resources.ts';
 import type { ControlPlane } from '../../../shoot/values.ts';
-import { spread } from '../../spread.ts';
+import { spreadInterval } from '../../spread.ts';
 import type { Operation } from '../operation.ts';
 import type { ShootState } from '../state.ts';
 import { recordOf } from './dns-names.ts';
@@ -109,7 +109,7 @@ async function look(op: Operation, target: string, state: DNSState): Promise<voi
   }
   const failed = outcomes.some(({ problem }) => problem);
   state.failures = failed ? state.failures + 1 : 0;
-  state.lookAt = new Date(+deps.now() + spread(nextLook(outcomes, state.failures), names[0]?.host ?? ''));
+  state.lookAt = new Date(+deps.now() + spreadInterval(nextLook(outcomes, state.failures), names[0]?.host ?? ''));
   if (!isDeepStrictEqual(state.outcomes, outcomes)) state.outcomes = outcomes;
 }
 

@@ -5,7 +5,7 @@ import { CoppiceError, errorText } from '../../../api/errors.ts';
 import type { Shoot } from '../../../api/shoot.ts';
 import { keyOf } from '../../../kube/resources.ts';
 import { conditionBefore, type Said, say } from '../../conditions.ts';
-import { DRIFTED, drifted } from '../../drifted.ts';
+import { DRIFTED, driftedCondition } from '../../drifted.ts';
 import { nextMoment } from '../../spread.ts';
 import type { Operation, Unmended } from '../operation.ts';
 import { asksFor, takeRequest } from '../operation-request.ts';
@@ -91,7 +91,13 @@ export async function noteMended(op: Operation): Promise<void> {
       'Mended',
       'what was made in the cloud was compared with it, and nobody else has changed it',
     );
-  else deps.recordEvent(shoot, 'Warning', 'NotMended', found?.length ? (drifted(found, advice).message ?? '') : advice);
+  else
+    deps.recordEvent(
+      shoot,
+      'Warning',
+      'NotMended',
+      found?.length ? (driftedCondition(found, advice).message ?? '') : advice,
+    );
   if (asksFor(shoot, 'reconcile')) await takeRequest(op, signal);
 }
 
@@ -119,7 +125,7 @@ async function look(op: Operation, drift: DriftState, next: () => Date): Promise
     drift.lookAt = next();
     if (found) Object.assign(drift, { found, advice: undefined });
     else drift.lookAt = sooner(drift.lookAt, +deps.now() + FIRST_BACKOFF_MS);
-    if (found && found.length > 0) tell(op, drifted(found, toMend(shoot)).message ?? '');
+    if (found && found.length > 0) tell(op, driftedCondition(found, toMend(shoot)).message ?? '');
   } catch (error) {
     if (ending.aborted) return;
     const message = `what others changed in the cloud could not be looked at: ${errorText(error)}`;
@@ -158,7 +164,7 @@ export function driftCondition(
   shoot: Shoot,
 ): Said<'Shoot'> | undefined {
   if (!provider.drift) return undefined;
-  if (drift?.found) return drifted(drift.found, drift.advice ?? toMend(shoot));
+  if (drift?.found) return driftedCondition(drift.found, drift.advice ?? toMend(shoot));
   // Not checked since the restart: keep the last known condition.
   const before = conditionBefore('Shoot', shoot.status?.conditions, DRIFTED);
   if (before && before.status !== 'Unknown') return before;

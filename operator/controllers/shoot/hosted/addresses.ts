@@ -1,7 +1,7 @@
 import { etcdMemberName } from '../../../api/names.ts';
 import type { Task } from '../../../flow/graph.ts';
 import type { Service } from '../../../kube/resources.ts';
-import { services } from '../../../shoot/services.ts';
+import { serviceManifests } from '../../../shoot/services.ts';
 import { beginRecords } from '../dns/dns-records.ts';
 import { expose } from '../expose.ts';
 import type { Operation } from '../operation.ts';
@@ -38,7 +38,7 @@ async function reserveAddresses(op: Operation, signal: AbortSignal): Promise<voi
   const { seed, values } = op;
   // A member's address stays after it left: removing it would require new certificates and a restart.
   const members = Math.max(values.replicas, etcdServices(op));
-  const made = await Promise.all(services(values, members).map((object) => seed.applier.apply(object, signal)));
+  const made = await Promise.all(serviceManifests(values, members).map((object) => seed.applier.apply(object, signal)));
   const [apiServer, ...etcdMembers] = made.map(({ object }) => (object as Service).spec.clusterIP ?? '');
   const endpoint = await expose(op, made[0]!.object as Service, signal);
   op.values = {

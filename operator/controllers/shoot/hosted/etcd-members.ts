@@ -5,7 +5,7 @@ import { sleep } from '../../../kube/clock.ts';
 import { KubeApiError } from '../../../kube/errors.ts';
 import { waitFor } from '../../../kube/informer.ts';
 import { conditionIsTrue, PODS, PVCS, type Secret } from '../../../kube/resources.ts';
-import { etcd, etcdClaimName } from '../../../shoot/etcd.ts';
+import { etcdClaimName, etcdManifests } from '../../../shoot/etcd.ts';
 import {
   type EtcdAction,
   type EtcdObservation,
@@ -153,7 +153,7 @@ async function whenScaled({ seed, values }: Operation, replicas: number, signal:
 async function act(op: Operation, client: EtcdClient, action: EtcdAction, signal: AbortSignal): Promise<void> {
   const { seed } = op;
   const reapply = async () => {
-    for (const object of etcd(op.values, op.pki)) {
+    for (const object of etcdManifests(op.values, op.pki)) {
       const applied = await seed.applier.apply(object, signal);
       // A stale cache must not return the Secret without its new note.
       if (object.kind === 'Secret') seed.secrets.absorb(applied.object as Secret);

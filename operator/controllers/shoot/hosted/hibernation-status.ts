@@ -5,7 +5,7 @@ import { recordsCondition } from '../dns/dns-outcome.ts';
 import type { Operation } from '../operation.ts';
 import { type RunningFacts, runningFacts } from '../status/facts.ts';
 import { drainingCondition } from '../status/node-conditions.ts';
-import { statusOf } from '../status/status-of.ts';
+import { shootStatusOf } from '../status/status-of.ts';
 import { isAnythingUp, isServing, podsLeft } from './hibernation-tasks.ts';
 
 /** Observed state of a shoot with hibernation enabled. */
@@ -52,7 +52,7 @@ export function sleepingStatus(facts: HibernationFacts, now: Date): ShootStatus 
   const seen = { controlPlane: { desired: 0, ready: 0 }, machines, readyMachines };
   // The running version is known only while it runs.
   const version = shoot.status?.kubernetesVersion;
-  const status = statusOf({ ...facts, version }, seen, conditions, now);
+  const status = shootStatusOf({ ...facts, version }, seen, conditions, now);
   if (sleeps) return { ...status, hibernated: true };
   const { nodes, workers } = shoot.status ?? {};
   // A lost connection is no loss of nodes: report, and charge, them as last seen.

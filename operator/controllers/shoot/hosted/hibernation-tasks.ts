@@ -15,7 +15,7 @@ import {
 } from '../../../kube/resources.ts';
 import { webhookIn } from '../../problematic-webhook.ts';
 import { closeConnection } from '../close-connection.ts';
-import { connect } from '../connect.ts';
+import { connectToShoot } from '../connect.ts';
 import type { Operation } from '../operation.ts';
 import { keepKeys } from '../stored-keys.ts';
 import { machineTasks } from '../tasks/machine-tasks.ts';
@@ -51,7 +51,7 @@ export function hibernationTasks(op: Operation): Task[] {
       skip: !isUp,
       expectedMs: 50,
       timeoutMs: 5 * MINUTE,
-      run: (signal) => connect(op, signal),
+      run: (signal) => connectToShoot(op, signal),
     },
     ...machineTasks(op, [], ['api-server-serves']).map((task) => ({
       ...(task.id === 'withdraw-machines' ? task : notHeldByWebhooks(op, givenUpInSilence(op, task))),

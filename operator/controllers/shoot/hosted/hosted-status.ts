@@ -2,7 +2,7 @@ import { COMPONENTS } from '../../../api/names.ts';
 import { controlPlaneMembers, type Shoot, type ShootStatus } from '../../../api/shoot.ts';
 import { type CountedResources, countInSteps, countResources } from '../../../clusters/capacity.ts';
 import type { Deployment, StatefulSet } from '../../../kube/resources.ts';
-import { ownerOf, tenantSteps } from '../../../kube/tenant-steps.ts';
+import { stepOwnerOf, tenantSteps } from '../../../kube/tenant-steps.ts';
 import { say } from '../../conditions.ts';
 import { codesOfRefusal } from '../../problematic-webhook.ts';
 import type { Operation } from '../operation.ts';
@@ -29,16 +29,16 @@ export async function hostedStatus(op: Operation, shoot: Shoot, now: Date): Prom
     controllerManager: seed.deployments.get(`${ns}/${COMPONENTS.controllerManager}`),
     scheduler: seed.deployments.get(`${ns}/${COMPONENTS.scheduler}`),
   };
-  const step = ownerOf(shoot, 'status');
+  const step = stepOwnerOf(shoot, 'status');
   const counted = facts.inside && (await tenantSteps.run(step, countInSteps(facts.inside.nodes, facts.inside.pods)));
-  return tenantSteps.measure(step, () => shootStatus(facts, now, counted));
+  return tenantSteps.measure(step, () => hostedShootStatus(facts, now, counted));
 }
 
 /**
  * Status of a Shoot with hosted control plane. Pure. @param counted resources inside of the cluster; absent: counted
  * here
  */
-export function shootStatus(
+export function hostedShootStatus(
   facts: ShootFacts,
   now: Date,
   counted: CountedResources | undefined = facts.inside && countResources(facts.inside.nodes, facts.inside.pods),

@@ -4,8 +4,8 @@ import type { Task } from '../../../flow/graph.ts';
 import { waitFor } from '../../../kube/informer.ts';
 import { hasEnded } from '../../../kube/pods.ts';
 import type { Deployment, KubeObject, Pod } from '../../../kube/resources.ts';
-import { decoded } from '../../../kube/resources.ts';
-import { etcd, notedVolumes } from '../../../shoot/etcd.ts';
+import { decodeSecret } from '../../../kube/resources.ts';
+import { etcdManifests, notedVolumes } from '../../../shoot/etcd.ts';
 import { kubeAPIServer } from '../../../shoot/kube-apiserver.ts';
 import { kubeControllerManager } from '../../../shoot/kube-controller-manager.ts';
 import { kubeScheduler } from '../../../shoot/kube-scheduler.ts';
@@ -13,11 +13,11 @@ import { callsKubeletsAsMaster, PKI_SECRET, type PKIParameters, pkiParameters } 
 import { NOT_FOR_COMPONENTS } from '../../../shoot/readiness.ts';
 import { kubernetesEndpoints } from '../../../shoot/system-components.ts';
 import type { ControlPlane } from '../../../shoot/values.ts';
-import { connect } from '../connect.ts';
+import { connectToShoot } from '../connect.ts';
 import type { Operation } from '../operation.ts';
 import { asksFor, ROTATE, takeRequest } from '../operation-request.ts';
 import { accessTasks } from '../tasks/access-tasks.ts';
-import { inside } from '../tasks/apply-inside.ts';
+import { shootConnection } from '../tasks/apply-inside.ts';
 import { because, leasesBlocked, whileLooking } from '../tasks/blocked-inside.ts';
 import { encryptionTask } from '../tasks/encryption-task.ts';
 import { issueCertificates } from '../tasks/issue-certificates.ts';
@@ -67,7 +67,7 @@ export function reconcileTasks(op: Operation): Task[] {
       timeoutMs: 10 * MINUTE,
       run: async (signal) => {
         op.values = { ...op.values, etcd: { ...op.values.etcd, ...observedEtcd(op) } };
-        await apply(etcd(op.values, op.pki), signal);
+        await apply(etcdManifests(op.values, op.pki), signal);
         await refuseLostMajority(op, signal);
       },
     },
@@ -85,7 +85,7 @@ export function reconcileTasks(op: Operation): Task[] {
       expectedMs: 4500,
       // Includes building the image; its parts have their own limits.
       timeoutMs: 60 * MINUTE,
-      run: (signal) => connect(op, signal),
+      run: (signal) => connectToShoot(op, signal),
     },
     {
       id: 'controller-manager',
@@ -105,7 +105,7 @@ export function reconcileTasks(op: Operation): Task[] {
       expectedMs: 1500,
       timeoutMs: 2 * MINUTE,
       run: (signal) => {
-        const { client } = inside(op);
+        const { client } = shootConnection(op);
         return untilServes({ serves: () => client.ready({ signal, apartFrom: NOT_FOR_COMPONENTS }) }, IN_SEED, signal);
       },
     },
@@ -181,7 +181,13 @@ export function reconcileTasks(op: Operation): Task[] {
             });
           } while (!isReady());
         };
-        await whileLooking(op, 'control-plane', (until) => leasesBlocked(inside(op).client, until), wait, signal);
+        await whileLooking(
+          op,
+          'control-plane',
+          (until) => leasesBlocked(shootConnection(op).client, until),
+          wait,
+          signal,
+        );
       },
     },
     tunnelTask(op),
@@ -198,7 +204,7 @@ export function reconcileTasks(op: Operation): Task[] {
  */
 function earlierKubeletClient(op: Operation): Pick<PKIParameters, 'kubeletsAsMaster'> {
   const stored = () => op.seed.secrets.get(`${op.values.namespace}/${PKI_SECRET}`);
-  op.kubeletsAsMaster = !op.state.kubeletAccess && callsKubeletsAsMaster(decoded(stored()?.data));
+  op.kubeletsAsMaster = !op.state.kubeletAccess && callsKubeletsAsMaster(decodeSecret(stored()?.data));
   return op.kubeletsAsMaster ? { kubeletsAsMaster: true } : {};
 }
 
@@ -236,7 +242,7 @@ function observedEtcd(op: Operation): Partial<ControlPlane['etcd']> {
   const replicas = etcdSizeAwake(found) ?? op.values.replicas;
   // Recorded in the configuration that a member without data reads.
   const secret = op.seed.secrets.get(`${ns}/${COMPONENTS.etcd}`);
-  const config = decoded(secret?.data)[`${etcdMemberName(0)}.yaml`] ?? '{}';
+  const config = decodeSecret(secret?.data)[`${etcdMemberName(0)}.yaml`] ?? '{}';
   const initialised = (JSON.parse(config) as Record<string, unknown>)['initial-cluster-state'] === 'existing';
   const endpoints = Array.from({ length: Math.min(replicas, op.values.replicas) }, (_, ordinal) => ordinal);
   const volumes = notedVolumes(secret);

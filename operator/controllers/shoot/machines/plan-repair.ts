@@ -1,6 +1,6 @@
 import type { Machine } from '../../../../providers/contract.ts';
 import { ANNOTATIONS } from '../../../api/group.ts';
-import { countOf } from '../../../api/quantity.ts';
+import { countOrPercentOf } from '../../../api/quantity.ts';
 import { conditionIsTrue, type Node } from '../../../kube/resources.ts';
 import { DRAINING_ANNOTATION } from './scale-in.ts';
 
@@ -109,7 +109,7 @@ export function planRepair(view: RepairView, before: RepairMemory, now: Date): R
     ),
   };
   const notReady = sick.filter(({ why }) => why === 'not-ready').length;
-  const tooMany = notReady > Math.max(1, countOf(MOST_NOT_READY, view.machines.length, Math.floor));
+  const tooMany = notReady > Math.max(1, countOrPercentOf(MOST_NOT_READY, view.machines.length, Math.floor));
   const calmAt = view.awayAt ? +view.awayAt + CALM_MS : 0;
   const healing = [...memory.restarted].find(([, at]) => +now < +at + HEAL_MS);
   const due: number[] = [];

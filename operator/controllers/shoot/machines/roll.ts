@@ -1,5 +1,5 @@
 import { type Machine, type Pool, sizeWhileRolling } from '../../../../providers/contract.ts';
-import { countOf } from '../../../api/quantity.ts';
+import { countOrPercentOf } from '../../../api/quantity.ts';
 import type { Worker } from '../../../api/shoot-worker.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../../kube/resources.ts';
 import { DRAINING_ANNOTATION, inOrderOfLeaving } from './scale-in.ts';
@@ -16,8 +16,8 @@ export function paceOf({
   maxUnavailable,
   minimum,
 }: Pick<Worker, 'maxSurge' | 'maxUnavailable' | 'minimum'>): Pace {
-  const surge = countOf(maxSurge ?? 1, minimum, Math.ceil);
-  const unavailable = Math.min(minimum, countOf(maxUnavailable ?? 0, minimum, Math.floor));
+  const surge = countOrPercentOf(maxSurge ?? 1, minimum, Math.ceil);
+  const unavailable = Math.min(minimum, countOrPercentOf(maxUnavailable ?? 0, minimum, Math.floor));
   return { surge, unavailable: surge === 0 && unavailable === 0 ? 1 : unavailable };
 }
 

@@ -81,7 +81,7 @@ export const ofOtherVersion = (nodes: readonly Node[], version: string): string[
   nodes.filter((node) => (installed(node) ?? version) !== version).map(({ metadata }) => metadata.name);
 
 /** Why machines cannot be upgraded to this version; undefined: they can. Pure. */
-export function versionProblem(nodes: readonly Node[], version: string): string | undefined {
+export function machineVersionProblem(nodes: readonly Node[], version: string): string | undefined {
   for (const node of nodes) {
     const why = upgradeProblem(installed(node) ?? version, version);
     if (why) return `machine ${node.metadata.name} of the control plane is not upgraded yet: ${why}`;
@@ -127,7 +127,7 @@ export class LossWatch {
 }
 
 /** Polling interval: clouds limit requests, and steps take minutes. */
-export class Patience {
+export class CloudWait {
   static readonly #first = 3000;
   static readonly #last = 30_000;
   #for: string | undefined;
@@ -137,7 +137,7 @@ export class Patience {
   next(waitFor: string | undefined): number {
     const isSame = waitFor !== undefined && waitFor === this.#for;
     this.#for = waitFor;
-    this.#ms = isSame ? Math.min(this.#ms * 1.25, Patience.#last) : Patience.#first;
+    this.#ms = isSame ? Math.min(this.#ms * 1.25, CloudWait.#last) : CloudWait.#first;
     return this.#ms;
   }
 }

@@ -6,7 +6,7 @@ import { keyOf } from '../../../kube/resources.ts';
 import { kubeadmKeys } from '../../../shoot/kubeadm.ts';
 import { outsideOfSeed } from '../connect.ts';
 import type { Operation } from '../operation.ts';
-import { LossWatch, ofOtherVersion, versionProblem } from './control-plane-group-seen.ts';
+import { LossWatch, machineVersionProblem, ofOtherVersion } from './control-plane-group-seen.ts';
 import type { ControlPlaneInfrastructure } from './infrastructure.ts';
 import { noteIn } from './self-hosted.ts';
 import {
@@ -77,7 +77,7 @@ export function inCloud(pool: Pool, group: ControlPlaneGroup): ControlPlaneInfra
     // No event reports an API server that disappeared with its machine in a cloud.
     lookAgainMs: 5 * MINUTE,
     problem: () => undefined,
-    versionProblem: (op) => versionProblem(ownNodes(op) ?? [], op.values.version),
+    versionProblem: (op) => machineVersionProblem(ownNodes(op) ?? [], op.values.version),
     isOutdated: (op) => {
       const nodes = ownNodes(op);
       return nodes ? ofOtherVersion(nodes, op.values.version).length > 0 : hasServed(op.shoot);

@@ -5,7 +5,7 @@ import { conditionIsTrue, keyOf, type Pod, type Service } from '../../../kube/re
 import { controlPlaneMachineService } from '../../../shoot/control-plane-services.ts';
 import { FEWEST_TO_REPLACE } from '../../../shoot/control-plane-size.ts';
 import { kubeadmConfig } from '../../../shoot/kubeadm.ts';
-import { services } from '../../../shoot/services.ts';
+import { serviceManifests } from '../../../shoot/services.ts';
 import { inPodOfSeed } from '../connect.ts';
 import { expose } from '../expose.ts';
 import type { Operation } from '../operation.ts';
@@ -87,7 +87,7 @@ async function reserveAddresses(op: Operation, own: SeedMachines, signal: AbortS
   );
   // With several members, route only to ready ones.
   const serving = isReplacing ? members : Math.max(values.replicas, podsOfControlPlane(op).length);
-  const wanted = [...services({ ...values, replicas: serving }, 0), ...ofMachines];
+  const wanted = [...serviceManifests({ ...values, replicas: serving }, 0), ...ofMachines];
   const made = await Promise.all(wanted.map((object) => seed.applier.apply(object, signal)));
   const [apiServer = '', ...etcd] = made.map(({ object }) => (object as Service).spec.clusterIP ?? '');
   const endpoint = await expose(op, made[0]!.object as Service, signal);

@@ -1,7 +1,7 @@
 import { COMPONENTS } from '../../../api/names.ts';
 import { conditionIsTrue, type Node, type Pod } from '../../../kube/resources.ts';
 import type { Operation } from '../operation.ts';
-import { inside } from '../tasks/apply-inside.ts';
+import { shootConnection } from '../tasks/apply-inside.ts';
 import type { ControlPlaneInfrastructure } from './infrastructure.ts';
 
 /** kubeadm's static pods on each control plane machine: `<component>-<node>` in kube-system. */
@@ -9,18 +9,18 @@ const STATIC_PODS = ['etcd', COMPONENTS.apiServer, COMPONENTS.controllerManager,
 
 /** Missing or unready parts of the control plane, as text. */
 export function notReady(op: Operation, infrastructure: Pick<ControlPlaneInfrastructure, 'isUp' | 'names'>): string[] {
-  const nodes = inside(op).nodes.list();
-  const pods = inside(op).pods.list();
+  const nodes = shootConnection(op).nodes.list();
+  const pods = shootConnection(op).pods.list();
   const names = infrastructure.names(nodes, op.values.replicas);
   const missing = op.values.replicas - names.length;
   return [
     ...(missing > 0 ? [`${missing} machines`] : []),
-    ...names.flatMap((name) => wanting(name, infrastructure.isUp(op), nodes, pods)),
+    ...names.flatMap((name) => missingParts(name, infrastructure.isUp(op), nodes, pods)),
   ];
 }
 
 /** Missing or unready parts of one control plane machine, as text. */
-export function wanting(
+export function missingParts(
   name: string,
   isUp: (machine: string) => boolean,
   nodes: readonly Node[],

@@ -10,12 +10,12 @@ import {
   votersIn,
 } from '../../../shoot/control-plane-group.ts';
 import {
+  CloudWait,
   type GroupWanted,
   isLost,
   LossWatch,
   lookAtGroup,
   machinesOfNodes,
-  Patience,
   withOutdated,
 } from './control-plane-group-seen.ts';
 
@@ -68,7 +68,7 @@ export function looksLost(noted: readonly string[], seen: ControlPlaneGroupSeen,
 /** Takes one safe step after the other until the group is as desired; see planControlPlaneGroup. */
 export async function bringGroupToSize(work: GroupWork, signal: AbortSignal): Promise<void> {
   const { desired } = work;
-  const patience = new Patience();
+  const patience = new CloudWait();
   const watch = new LossWatch();
   const drained: string[] = [];
   let outdated: readonly string[] = [];

@@ -14,7 +14,7 @@ import { certificateKeyFor, joinObjects, KUBEADM_CERTS } from '../../../shoot/ku
 import { openStackedEtcd } from '../etcd-access.ts';
 import { TOKENS_SECRET, tokenOf } from '../machines/bootstrap-tokens.ts';
 import type { Operation } from '../operation.ts';
-import { inside } from '../tasks/apply-inside.ts';
+import { shootConnection } from '../tasks/apply-inside.ts';
 import { noteIn, writeNote } from './self-hosted.ts';
 import { bringGroupToSize } from './self-hosted-group-size.ts';
 import { letIn, makeWay, Replacement, replacedIn, wantedInCloud } from './self-hosted-replace.ts';
@@ -45,7 +45,7 @@ export async function noteMembers(
 /** kubeadm documents for the machine that initialises the cluster. */
 export const initDocuments = (op: Operation): string => kubeadmYAML(...kubeadmInit(op.values, op.pki, 'cloud'));
 
-const nodesOf = (op: Operation, pool: Pool): Node[] => ofPool(inside(op).nodes.list(), pool);
+const nodesOf = (op: Operation, pool: Pool): Node[] => ofPool(shootConnection(op).nodes.list(), pool);
 
 /** Nodes of the pool. Pure. */
 export const ofPool = (nodes: readonly Node[], pool: Pool): Node[] =>
@@ -78,7 +78,7 @@ export async function reconcileControlPlaneGroup(
         letIn: (machines) => letIn(op, machines, nodesOf(op, pool)),
         follow: (observed, plan) => replacement.tell(replacedIn(observed), plan),
         end: (machines) => group.end(op.context(), pool.name, machines),
-        removeNode: (name) => inside(op).deleteNode(name),
+        removeNode: (name) => shootConnection(op).deleteNode(name),
         say: (reason, message) => op.deps.recordEvent(op.shoot, 'Normal', reason, message),
         sleep,
       },
@@ -125,7 +125,7 @@ export class MachineJoin {
     if (joined < machines && this.#prepared !== key) {
       // After an upgrade: kubeadm on the new machine uses the stored configuration.
       const config = kubeadmConfig(op.values, op.pki, 'cloud');
-      await inside(op).applyAll([config, ...joinObjects(op.pki, key)], this.#signal);
+      await shootConnection(op).applyAll([config, ...joinObjects(op.pki, key)], this.#signal);
       this.#prepared = key;
     }
     const bootstrap: ControlPlaneGroupBootstrap = {
@@ -137,7 +137,7 @@ export class MachineJoin {
 
   /** Deletes the CA keys from the cluster once all machines joined. */
   async removeKeys(): Promise<void> {
-    const { client } = inside(this.#op);
+    const { client } = shootConnection(this.#op);
     const name = KUBEADM_CERTS;
     if (await client.getOrUndefined(SECRETS, name, 'kube-system')) await client.delete(SECRETS, name, 'kube-system');
   }

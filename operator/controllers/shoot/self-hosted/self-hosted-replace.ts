@@ -6,7 +6,7 @@ import { uncordon } from '../machines/drain.ts';
 import { drainMachine } from '../machines/machine-removal.ts';
 import { DRAINING_ANNOTATION } from '../machines/scale-in.ts';
 import type { Operation } from '../operation.ts';
-import { inside } from '../tasks/apply-inside.ts';
+import { shootConnection } from '../tasks/apply-inside.ts';
 import { ofOtherVersion } from './control-plane-group-seen.ts';
 import { isChangingKeys } from './encryption.ts';
 
@@ -18,7 +18,7 @@ export async function drainOf(
   signal: AbortSignal,
 ): Promise<void> {
   const machine = machines.find((one) => one.name === name);
-  if (machine) await drainMachine(op, inside(op), machine, signal);
+  if (machine) await drainMachine(op, shootConnection(op), machine, signal);
 }
 
 /**
@@ -32,7 +32,7 @@ export async function makeWay(op: Operation, machine: Machine, wanted: string, s
     'ControlPlaneMachineReplaced',
     `${machine.nodeName} makes way for a machine with ${wanted}`,
   );
-  await drainMachine(op, inside(op), machine, signal);
+  await drainMachine(op, shootConnection(op), machine, signal);
   op.state.draining.delete(machine.nodeName);
 }
 
@@ -43,7 +43,7 @@ export async function letIn(op: Operation, machines: readonly Machine[], nodes: 
     const node = nodes.find(({ metadata }) => metadata.name === nodeName);
     if (!node?.metadata.annotations?.[DRAINING_ANNOTATION]) continue;
     op.state.draining.delete(nodeName);
-    await uncordon(inside(op).client, node);
+    await uncordon(shootConnection(op).client, node);
   }
 }
 

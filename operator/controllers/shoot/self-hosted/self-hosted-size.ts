@@ -14,7 +14,7 @@ import { kubeadmInit, kubeadmJoin, kubeadmKeys, kubeadmYAML } from '../../../sho
 import { etcdPeerURL } from '../../../shoot/values.ts';
 import { openEtcd } from '../etcd-access.ts';
 import type { Operation } from '../operation.ts';
-import { inside } from '../tasks/apply-inside.ts';
+import { shootConnection } from '../tasks/apply-inside.ts';
 import { isChangingKeys } from './encryption.ts';
 import { noteIn, writeNote } from './self-hosted.ts';
 import { drainOf, letIn, Replacement, wantedOfMachines } from './self-hosted-replace.ts';
@@ -133,7 +133,7 @@ export async function reconcileControlPlaneSize(op: Operation, own: SeedMachines
       const [seen, members] = await Promise.all([machines.observe(op.context(), pool.name), client.observe()]);
       // Its etcd would be awaited until the task's timeout.
       if (isLost(seen, noteIn(op))) throw volumeLost();
-      const nodes = inside(op).nodes.list();
+      const nodes = shootConnection(op).nodes.list();
       await removeNodesOfMachinesThatLeft(op, pool, seen, nodes);
       await letIn(op, seen.machines, nodes);
       const ordinalsOf = (names: readonly { name: string }[]) => ordinalsNamed(op, pool, names);
@@ -203,7 +203,7 @@ async function act(
       await client.remove(action.id);
       return action.thenAskFor === undefined ? undefined : askFor(op, own, action.thenAskFor);
     case 'remove-node':
-      return inside(op).deleteNode(name(action.ordinal));
+      return shootConnection(op).deleteNode(name(action.ordinal));
     case 'forget-volume':
       return noteVolumes(
         op,
@@ -242,7 +242,7 @@ async function removeNodesOfMachinesThatLeft(
   ]);
   for (const { metadata } of nodes) {
     if (metadata.labels?.[LABELS.pool] === pool.name && !kept.has(metadata.name))
-      await inside(op).deleteNode(metadata.name);
+      await shootConnection(op).deleteNode(metadata.name);
   }
 }
 

@@ -2,13 +2,13 @@ import { LABELS } from '../../../api/group.ts';
 import { controlPlaneMembers, controlPlaneWorker, type Shoot, type ShootStatus } from '../../../api/shoot.ts';
 import { type CountedResources, countInSteps, countResources } from '../../../clusters/capacity.ts';
 import type { Node, Pod } from '../../../kube/resources.ts';
-import { ownerOf, tenantSteps } from '../../../kube/tenant-steps.ts';
+import { stepOwnerOf, tenantSteps } from '../../../kube/tenant-steps.ts';
 import { say } from '../../conditions.ts';
 import type { Operation } from '../operation.ts';
 import { type RunningFacts, runningFacts } from '../status/facts.ts';
 import { runningStatus } from '../status/running-status.ts';
 import type { ControlPlaneInfrastructure } from './infrastructure.ts';
-import { wanting } from './not-ready.ts';
+import { missingParts } from './not-ready.ts';
 
 /** kubeadm's final label on a joined control plane node. */
 export const JOINED_LABEL = 'node-role.kubernetes.io/control-plane';
@@ -23,7 +23,7 @@ export async function selfHostedStatus(
   const facts = await runningFacts(op, shoot);
   const names = infrastructure.names(facts.inside?.nodes ?? [], controlPlaneMembers(shoot.spec));
   const seen = { ...facts, isUp: infrastructure.isUp(op), names };
-  const step = ownerOf(shoot, 'status');
+  const step = stepOwnerOf(shoot, 'status');
   const room = roomOf(seen);
   const counted = room && (await tenantSteps.run(step, countInSteps(room.nodes, room.pods)));
   return tenantSteps.measure(step, () => statusOnMachines(seen, now, counted));
@@ -43,7 +43,7 @@ interface SelfHostedFacts extends RunningFacts {
 export function statusOnMachines(facts: SelfHostedFacts, now: Date, counted = countedIn(facts)): ShootStatus {
   const { inside, isUp, names, shoot } = facts;
   const desired = controlPlaneMembers(shoot.spec);
-  const ofEach = inside ? names.map((name) => wanting(name, isUp, inside.nodes, inside.pods)) : [];
+  const ofEach = inside ? names.map((name) => missingParts(name, isUp, inside.nodes, inside.pods)) : [];
   const missing = [
     ...ofEach.flat(),
     ...(names.length < desired ? [`${desired - names.length} of ${desired} machines`] : []),

@@ -3,11 +3,11 @@ import { waitFor } from '../../../kube/informer.ts';
 import { clusterInfo } from '../../../shoot/kubeadm.ts';
 import { pkiParameters } from '../../../shoot/pki.ts';
 import { machineAccess } from '../../../shoot/system-components.ts';
-import { connect } from '../connect.ts';
+import { connectToShoot } from '../connect.ts';
 import type { Operation } from '../operation.ts';
 import { takeRequest } from '../operation-request.ts';
 import { accessTasks } from '../tasks/access-tasks.ts';
-import { inside } from '../tasks/apply-inside.ts';
+import { shootConnection } from '../tasks/apply-inside.ts';
 import { type EncryptingServers, encryptionTask } from '../tasks/encryption-task.ts';
 import { issueCertificates } from '../tasks/issue-certificates.ts';
 import { kubeconfigTask } from '../tasks/kubeconfig-task.ts';
@@ -105,7 +105,7 @@ async function untilReady(
   infrastructure: ControlPlaneInfrastructure,
   signal: AbortSignal,
 ): Promise<void> {
-  const { nodes, pods } = inside(op);
+  const { nodes, pods } = shootConnection(op);
   const missing = () => notReady(op, infrastructure);
   await waitFor([...infrastructure.informers(op), nodes, pods], () => missing().length === 0, {
     timeoutMs: infrastructure.tasks.readyMs,
@@ -176,7 +176,7 @@ async function connectUnlessHopeless(
   const hopeless = infrastructure.untilHopeless(op, either);
   // Its result is unused once the connection succeeded.
   hopeless.catch(() => {});
-  const connected = connect(op, either, infrastructure.apiServer);
+  const connected = connectToShoot(op, either, infrastructure.apiServer);
   connected.catch(() => {});
   try {
     await Promise.race([connected, hopeless]);

@@ -11,7 +11,7 @@ import { type PodProblem, type PodReason, problemsText, reasonOfPod } from '../p
 import { addonsCondition } from './addons-condition.ts';
 import type { RunningFacts } from './facts.ts';
 import { drainingCondition, NODES_LEAVING, nodesCondition, systemCondition } from './node-conditions.ts';
-import { desiredNodes, statusOf } from './status-of.ts';
+import { desiredNodes, shootStatusOf } from './status-of.ts';
 
 /** Facts about a running control plane, in any place. */
 interface ControlPlaneSeen {
@@ -92,7 +92,7 @@ export function runningStatus(facts: RunningFacts, seen: ControlPlaneSeen, now: 
   const controlPlane = { desired: seen.desired, ready: seen.ready };
   const resource = seen.resource ?? before?.resource;
   const told = { controlPlane, machines, readyMachines, ...(resource && { resource }) };
-  const status = statusOf(facts, told, conditions, now);
+  const status = shootStatusOf(facts, told, conditions, now);
   // A lost connection is no loss of nodes: report them as last seen.
   return inside || !before?.nodes ? status : { ...status, ...lastSeen(before, desired) };
 }

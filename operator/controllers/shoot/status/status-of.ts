@@ -5,7 +5,7 @@ import { type Said, say, withConditions } from '../../conditions.ts';
 import type { CommonFacts } from './facts.ts';
 
 /** Common part of every shoot's status. */
-export function statusOf(
+export function shootStatusOf(
   facts: CommonFacts,
   seen: {
     controlPlane: NonNullable<ShootStatus['controlPlane']>;

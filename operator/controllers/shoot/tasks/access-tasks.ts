@@ -3,11 +3,11 @@ import type { Task } from '../../../flow/graph.ts';
 import { sleep } from '../../../kube/clock.ts';
 import { KubeApiError } from '../../../kube/errors.ts';
 import { adminKubeconfig } from '../../../shoot/kubeconfigs.ts';
-import { refusedByAdmission, usable } from '../../../shoot/readiness.ts';
+import { isUsable, refusedByAdmission } from '../../../shoot/readiness.ts';
 import { adminAccess, adminRole } from '../../../shoot/system-components.ts';
 import { clientOf, USABLE } from '../connect.ts';
 import type { Operation } from '../operation.ts';
-import { inside } from './apply-inside.ts';
+import { shootConnection } from './apply-inside.ts';
 
 const MINUTE = 60_000;
 
@@ -50,7 +50,7 @@ async function grantAccess(op: Operation, signal: AbortSignal, patienceMs?: numb
   const admin = adminKubeconfig(op.values, op.pki);
   if (state.usable?.ok && state.usableFor === admin) return;
   if (!hasServed(op.shoot)) await makeAdminRole(op, signal);
-  await inside(op)
+  await shootConnection(op)
     .applyAll(adminAccess(), signal)
     .catch((error: unknown) => {
       if (patienceMs === undefined || !refusedByAdmission(error)) throw error;
@@ -59,7 +59,7 @@ async function grantAccess(op: Operation, signal: AbortSignal, patienceMs?: numb
   const began = performance.now();
   try {
     for (;;) {
-      const verdict = await usable(client);
+      const verdict = await isUsable(client);
       if (verdict.usable) break;
       signal.throwIfAborted();
       if (patienceMs !== undefined && performance.now() - began > patienceMs) {
@@ -78,7 +78,7 @@ async function grantAccess(op: Operation, signal: AbortSignal, patienceMs?: numb
 /** Created only, never updated: it is Kubernetes' own role from then on. */
 async function makeAdminRole(op: Operation, signal: AbortSignal): Promise<void> {
   try {
-    await inside(op).client.create(adminRole(), { signal });
+    await shootConnection(op).client.create(adminRole(), { signal });
   } catch (error) {
     if (!(error instanceof KubeApiError && error.isAlreadyExists)) throw error;
   }

@@ -7,7 +7,7 @@ import { refusedByAdmission } from '../../../shoot/readiness.ts';
 import type { Operation } from '../operation.ts';
 
 /** The open connection to the shoot's API server. Throws without one. */
-export function inside({ state }: Operation): ClusterConnection {
+export function shootConnection({ state }: Operation): ClusterConnection {
   if (!state.connection) throw new Error('there is no connection to the API server of the shoot');
   return state.connection;
 }
@@ -28,13 +28,13 @@ export async function applyAdmitted(
 ): Promise<ReadonlyMap<KubeObject, string>> {
   const refused = new Map<KubeObject, string>();
   try {
-    await inside(op).applyAll(objects, signal);
+    await shootConnection(op).applyAll(objects, signal);
     return refused;
   } catch (error) {
     if (!hasServed(op.shoot) || !refusedByAdmission(error)) throw error;
   }
   for (const object of objects) {
-    await inside(op)
+    await shootConnection(op)
       .applyAll([object], signal)
       .catch((error: unknown) => {
         if (!refusedByAdmission(error)) throw error;

@@ -4,7 +4,7 @@ import { afterEncryptionStep, type EncryptionState, nextEncryptionStep } from '.
 import { encryptionOf, withEncryption } from '../../../shoot/secrets-encryption.ts';
 import type { Operation } from '../operation.ts';
 import { storeKeys } from '../stored-keys.ts';
-import { inside } from './apply-inside.ts';
+import { shootConnection } from './apply-inside.ts';
 
 /** A shoot's API servers for encryption of Secrets, in any place. */
 export interface EncryptingServers {
@@ -38,7 +38,7 @@ async function encryptSecrets(op: Operation, servers: EncryptingServers, signal:
     if (!step) return;
     await servers.untilAllHave(signal);
     const rewritten =
-      step === 'rewrite' || step === 'drop' ? await rewriteSecrets(inside(op).client, signal) : undefined;
+      step === 'rewrite' || step === 'drop' ? await rewriteSecrets(shootConnection(op).client, signal) : undefined;
     const done = afterEncryptionStep(encryption, step, deps.now(), keptMs);
     await store(op, done, signal);
     op.notice();

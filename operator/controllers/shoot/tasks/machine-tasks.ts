@@ -8,7 +8,7 @@ import { eachPool } from '../machines/each-pool.ts';
 import { scaleIn } from '../machines/machine-removal.ts';
 import { rollMachines } from '../machines/machine-roll.ts';
 import type { Operation } from '../operation.ts';
-import { inside } from './apply-inside.ts';
+import { shootConnection } from './apply-inside.ts';
 import { because, nodesBlocked, whileLooking } from './blocked-inside.ts';
 
 const MINUTE = 60_000;
@@ -93,7 +93,7 @@ export const nodesReadyTask = (op: Operation, after: string[]): Task => ({
   expectedMs: 4000,
   timeoutMs: 10 * MINUTE,
   run: async (signal) => {
-    const { nodes } = inside(op);
+    const { nodes } = shootConnection(op);
     const wanted = new Map(op.pools.map((pool) => [pool.name, pool.count]));
     const missing = () =>
       [...wanted].filter(
@@ -110,6 +110,6 @@ export const nodesReadyTask = (op: Operation, after: string[]): Task => ({
             .map(([pool]) => pool)
             .join(', ')} to be Ready${because(op.state.blocked.get('nodes'))}`,
       });
-    await whileLooking(op, 'nodes', (until) => nodesBlocked(inside(op).client, until), ready, signal);
+    await whileLooking(op, 'nodes', (until) => nodesBlocked(shootConnection(op).client, until), ready, signal);
   },
 });

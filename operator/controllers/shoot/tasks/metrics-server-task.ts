@@ -16,7 +16,7 @@ import {
 import type { PKIParameters } from '../../../shoot/pki.ts';
 import type { Operation } from '../operation.ts';
 import { readyPodsOf } from '../status/addons-condition.ts';
-import { applySystem, inside, printOf } from './apply-inside.ts';
+import { applySystem, printOf, shootConnection } from './apply-inside.ts';
 import { wantsNodes } from './machine-tasks.ts';
 
 const LOOK_MS = 100;
@@ -48,7 +48,7 @@ async function applyIt(op: Operation, signal: AbortSignal): Promise<void> {
   const api = metricsAPI(pki);
   const print = printOf([...objects, api]);
   if (state.metricsServer.applied !== print) {
-    const { client } = inside(op);
+    const { client } = shootConnection(op);
     const foreign = foreignMetrics(
       await client.getOrUndefined<APIService>(APISERVICES, METRICS_API, undefined, { signal }),
     );
@@ -61,9 +61,10 @@ async function applyIt(op: Operation, signal: AbortSignal): Promise<void> {
     state.metricsServer = refused === undefined ? { applied: print, ...(served && { served }) } : { refused };
     if (refused !== undefined) return;
   }
-  if (state.metricsServer.served === print || readyPodsOf(METRICS_SERVER_APP, inside(op).pods.list()) === 0) return;
+  if (state.metricsServer.served === print || readyPodsOf(METRICS_SERVER_APP, shootConnection(op).pods.list()) === 0)
+    return;
   const refused = await applySystem(op, [api], signal);
-  if (refused === undefined) await untilAsked(inside(op).client, signal);
+  if (refused === undefined) await untilAsked(shootConnection(op).client, signal);
   state.metricsServer = refused === undefined ? { applied: print, served: print } : { refused };
 }
 
@@ -83,7 +84,7 @@ async function takeAway(op: Operation, signal: AbortSignal): Promise<void> {
   const { shoot, state } = op;
   // A new cluster has none.
   if (state.metricsServer.gone || !hasServed(shoot)) return;
-  const { client } = inside(op);
+  const { client } = shootConnection(op);
   const parts = metricsServerParts();
   const [api] = parts;
   const account = await client.getOrUndefined(SERVICEACCOUNTS, METRICS_SERVER_APP, 'kube-system', { signal });

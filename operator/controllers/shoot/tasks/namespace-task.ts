@@ -1,5 +1,5 @@
 import type { Task } from '../../../flow/graph.ts';
-import { namespace } from '../../../shoot/namespace.ts';
+import { namespaceManifest } from '../../../shoot/namespace.ts';
 import { earlierNamespaceGone } from '../deletion/deletion-tasks.ts';
 import type { Operation } from '../operation.ts';
 import { GARDEN_ANNOTATION, namespaceIn, notOurs, otherOwnerIn, SHOOT_UID_ANNOTATION } from '../ownership.ts';
@@ -24,7 +24,7 @@ async function makeNamespace(op: Operation, signal: AbortSignal): Promise<void> 
   const found = await namespaceIn(op.seed, op.values.namespace, signal);
   const otherOwner = otherOwnerIn(found, op.shoot, op.deps.gardenID);
   if (otherOwner) throw notOurs(op.seed.name, op.values.namespace, otherOwner);
-  const object = namespace(op.values, op.provider.privilegedInSeed ? 'privileged' : 'restricted');
+  const object = namespaceManifest(op.values, op.provider.privilegedInSeed ? 'privileged' : 'restricted');
   object.metadata.annotations = {
     ...object.metadata.annotations,
     [VNI_ANNOTATION]: String(op.vni),

@@ -4,7 +4,7 @@ import { conditionIsTrue, type KubeObject, type Pod } from '../../../kube/resour
 import { KONNECTIVITY_AGENT_APP } from '../../../shoot/konnectivity-agent.ts';
 import { CLUSTER_DNS, coreDNS, kubeletAccess, machineAccess, viewerAccess } from '../../../shoot/system-components.ts';
 import type { Operation } from '../operation.ts';
-import { applyAdmitted, firstOf, inside, printOf } from './apply-inside.ts';
+import { applyAdmitted, firstOf, printOf, shootConnection } from './apply-inside.ts';
 import { because, podsBlocked, whileLooking } from './blocked-inside.ts';
 import { wantsNodes } from './machine-tasks.ts';
 
@@ -25,7 +25,7 @@ export const systemComponentsTask = (op: Operation, own: () => KubeObject[]): Ta
       binding,
       ...viewerAccess(),
       ...(wantsNodes(op)
-        ? [...machineAccess(), ...(provider.systemComponents?.() ?? []), ...coreDNS(op.values, replicasOf(op))]
+        ? [...machineAccess(), ...(provider.systemComponents?.() ?? []), ...coreDNS(op.values, systemReplicasOf(op))]
         : []),
     ];
     const print = printOf(objects);
@@ -38,7 +38,7 @@ export const systemComponentsTask = (op: Operation, own: () => KubeObject[]): Ta
 });
 
 /** Replicas of a system component: one on a single node. */
-export const replicasOf = ({ pools }: Operation): number =>
+export const systemReplicasOf = ({ pools }: Operation): number =>
   Math.min(
     2,
     pools.reduce((sum, pool) => sum + pool.count, 0),
@@ -53,7 +53,7 @@ export const systemReadyTask = (op: Operation, after: string[]): Task => ({
   expectedMs: 2500,
   timeoutMs: 5 * MINUTE,
   run: async (signal) => {
-    const { nodes, pods } = inside(op);
+    const { nodes, pods } = shootConnection(op);
     const isOnNode = ({ spec }: Pod) => spec.nodeName !== undefined && nodes.get(spec.nodeName) !== undefined;
     const parts = [
       { app: 'kube-dns', what: 'cluster DNS to be Ready' },
@@ -77,7 +77,7 @@ export const systemReadyTask = (op: Operation, after: string[]): Task => ({
             .map(({ what }) => what)
             .join(', and ')}${because(op.state.blocked.get('system'))}`,
       });
-    const look = (until: AbortSignal) => podsBlocked(inside(op).client, CLUSTER_DNS, 'kube-system', until);
+    const look = (until: AbortSignal) => podsBlocked(shootConnection(op).client, CLUSTER_DNS, 'kube-system', until);
     await whileLooking(op, 'system', look, ready, signal);
   },
 });

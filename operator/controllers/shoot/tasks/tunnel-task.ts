@@ -3,7 +3,7 @@ import { konnectivityAgent } from '../../../shoot/konnectivity-agent.ts';
 import type { Operation } from '../operation.ts';
 import { applySystem, printOf } from './apply-inside.ts';
 import { wantsNodes } from './machine-tasks.ts';
-import { replicasOf } from './system-components-tasks.ts';
+import { systemReplicasOf } from './system-components-tasks.ts';
 
 /**
  * konnectivity agents, for machines outside of the seed. They restart once all API servers with a changed replica count
@@ -18,7 +18,7 @@ export const tunnelTask = (op: Operation): Task => ({
   expectedMs: 50,
   run: async (signal) => {
     const { state } = op;
-    const agents = konnectivityAgent(op.values, replicasOf(op));
+    const agents = konnectivityAgent(op.values, systemReplicasOf(op));
     const print = printOf(agents);
     if (state.tunnelApplied === print) return;
     state.tunnelRefused = await applySystem(op, agents, signal);

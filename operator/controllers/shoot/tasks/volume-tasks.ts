@@ -1,9 +1,9 @@
 import type { MachineVolumes } from '../../../../providers/contract.ts';
 import type { Task } from '../../../flow/graph.ts';
 import { STORAGECLASSES } from '../../../kube/resources.ts';
-import { machineStorageClass, provisioner, provisionerAccess } from '../../../shoot/machine-volumes.ts';
+import { machineStorageClass, provisionerAccess, provisionerManifests } from '../../../shoot/machine-volumes.ts';
 import type { Operation } from '../operation.ts';
-import { applySystem, inside, printOf } from './apply-inside.ts';
+import { applySystem, printOf, shootConnection } from './apply-inside.ts';
 import { wantsNodes } from './machine-tasks.ts';
 
 /**
@@ -36,7 +36,7 @@ export function volumeTasks(op: Operation): Task[] {
 
 async function applyAccess(op: Operation, volumes: MachineVolumes, signal: AbortSignal): Promise<void> {
   if (op.state.volumesApplied === printOfVolumes(volumes)) return;
-  const { items } = await inside(op).client.list(STORAGECLASSES, { signal });
+  const { items } = await shootConnection(op).client.list(STORAGECLASSES, { signal });
   op.state.volumesRefused = await applySystem(
     op,
     [...provisionerAccess(volumes), ...machineStorageClass(items)],
@@ -47,9 +47,9 @@ async function applyAccess(op: Operation, volumes: MachineVolumes, signal: Abort
 async function applyProvisioner(op: Operation, volumes: MachineVolumes, signal: AbortSignal): Promise<void> {
   const { state } = op;
   if (state.volumesApplied === printOfVolumes(volumes)) return;
-  state.volumesRefused ??= await applySystem(op, [provisioner(volumes)], signal);
+  state.volumesRefused ??= await applySystem(op, [provisionerManifests(volumes)], signal);
   if (state.volumesRefused === undefined) state.volumesApplied = printOfVolumes(volumes);
 }
 
 const printOfVolumes = (volumes: MachineVolumes): string =>
-  printOf([...provisionerAccess(volumes), provisioner(volumes)]);
+  printOf([...provisionerAccess(volumes), provisionerManifests(volumes)]);

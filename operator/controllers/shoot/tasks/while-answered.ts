@@ -1,6 +1,6 @@
 import type { Task } from '../../../flow/graph.ts';
 import type { Operation } from '../operation.ts';
-import { inside } from './apply-inside.ts';
+import { shootConnection } from './apply-inside.ts';
 
 /** First task that works inside of the cluster, in every graph that has such tasks. */
 const FIRST_INSIDE = 'access';
@@ -25,7 +25,7 @@ export const givenUpInSilence = (op: Operation, task: Task): Task => ({
 });
 
 async function runWhileAnswered(op: Operation, run: Task['run'], signal: AbortSignal): Promise<void> {
-  const { broken } = inside(op).health;
+  const { broken } = shootConnection(op).health;
   try {
     await run(AbortSignal.any([signal, broken]));
   } catch (error) {

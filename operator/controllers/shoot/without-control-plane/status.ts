@@ -10,7 +10,7 @@ import type { Operation } from '../operation.ts';
 import type { CommonFacts } from '../status/facts.ts';
 import { commonFacts } from '../status/facts.ts';
 import { nodesCondition } from '../status/node-conditions.ts';
-import { desiredNodes, statusOf } from '../status/status-of.ts';
+import { desiredNodes, shootStatusOf } from '../status/status-of.ts';
 import { endpointWithoutControlPlane, machinesNow } from './tasks.ts';
 
 /** Status of a Shoot that exists as objects only, from the caches. */
@@ -60,7 +60,7 @@ export function statusOfKept(facts: CommonFacts, observed: MachinesSeen, podRang
   ];
   const resource = clusterResource(withPodRanges(observed.nodes, podRange), []);
   const seen = { controlPlane: { desired: members, ready: serving }, machines, readyMachines, resource };
-  return statusOf({ ...facts, madeOf: { ...facts.madeOf, lacksControlPlane: true } }, seen, conditions, now);
+  return shootStatusOf({ ...facts, madeOf: { ...facts.madeOf, lacksControlPlane: true } }, seen, conditions, now);
 }
 
 /** Addresses of a node's range, as assigned by the controller manager (--node-cidr-mask-size: 24 by default). */

@@ -172,7 +172,7 @@ export async function compressionOf(
 }
 
 /** The content of an entry, piece by piece. */
-export async function* contentOf(handle: FileHandle, { offset, size }: ArchiveEntry): AsyncGenerator<Buffer> {
+export async function* entryContentOf(handle: FileHandle, { offset, size }: ArchiveEntry): AsyncGenerator<Buffer> {
   for (let position = 0; position < size; position += PIECE) {
     yield await readAt(handle, offset + position, Math.min(PIECE, size - position));
   }
@@ -180,6 +180,6 @@ export async function* contentOf(handle: FileHandle, { offset, size }: ArchiveEn
 
 async function digestOf(handle: FileHandle, entry: ArchiveEntry): Promise<string> {
   const hash = createHash('sha256');
-  for await (const chunk of contentOf(handle, entry)) hash.update(chunk);
+  for await (const chunk of entryContentOf(handle, entry)) hash.update(chunk);
   return `sha256:${hash.digest('hex')}`;
 }

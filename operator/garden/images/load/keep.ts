@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { diskRoom, KEPT_FREE_BYTES } from '../../host/disk-room.ts';
 import { padding, TAR_END, tarHeader } from '../tar.ts';
-import { type ArchivedImage, contentOf, type Piece, readArchive } from './archive.ts';
+import { type ArchivedImage, entryContentOf, type Piece, readArchive } from './archive.ts';
 
 /** What the header of a tar can say of an entry. */
 const TAR_BYTES = 8 * 1024 ** 3;
@@ -76,7 +76,7 @@ async function writeLayout(target: FileHandle, source: FileHandle, image: Archiv
   };
   const blobs = new Map([image.manifest, ...image.blobs].map((blob): [string, Piece] => [blob.digest, blob]));
   for (const [digest, blob] of blobs) {
-    const content = 'data' in blob ? [blob.data] : contentOf(source, blob.entry);
+    const content = 'data' in blob ? [blob.data] : entryContentOf(source, blob.entry);
     await write(`blobs/sha256/${digest.slice('sha256:'.length)}`, blob.size, checked(content, digest));
   }
   const { manifest, mediaType } = image;

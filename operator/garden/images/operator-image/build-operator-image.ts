@@ -9,7 +9,7 @@ import {
   APP_FOLDER,
   isRead,
   isSource,
-  libraries,
+  linkedLibraries,
   OPERATOR_UID,
   productionPackages,
   SOURCE_FOLDERS,
@@ -41,7 +41,7 @@ export async function buildOperatorImage(ref: string, toolchain: Toolchain): Pro
   const node = join(ROOT, 'node_modules/node/bin/node');
   if (!(await isExecutable(node))) throw new Error(`there is no Node runtime at ${node}: run bin/setup`);
   const [linked, modules, sources, { pulumi }] = await Promise.all([
-    run(['ldd', node]).then(libraries),
+    run(['ldd', node]).then(linkedLibraries),
     productionModuleFiles(),
     sourceFiles(),
     toolchain.ensure(['pulumi']),

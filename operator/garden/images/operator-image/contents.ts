@@ -40,7 +40,7 @@ export const isSource = (name: string): boolean => !/(?:^|\/)\.[^/]*$/.test(name
  * in the image.
  * @param text what ldd prints. Throws where it names one that this machine lacks.
  */
-export function libraries(text: string): string[] {
+export function linkedLibraries(text: string): string[] {
   const missing = /^\s*(\S+) => not found/m.exec(text)?.[1];
   if (missing) throw new Error(`this machine lacks the library ${missing}`);
   // What the kernel gives has no path.

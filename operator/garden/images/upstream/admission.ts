@@ -25,7 +25,7 @@ const NEVER = addressList([
  * host's network: without this a pod could ask what listens on the host's loopback, and the garden's own ports.
  * @param own ranges of the garden. Throws PullError.
  */
-export function admission(own: readonly string[], isOwn = isOwnAddress): (address: string) => void {
+export function judgeAddress(own: readonly string[], isOwn = isOwnAddress): (address: string) => void {
   const garden = addressList(own);
   return (address) => {
     const plain = address.replace(/%.*$/, '').replace(/^::ffff:(?=\d+\.)/i, '');

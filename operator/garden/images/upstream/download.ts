@@ -5,7 +5,7 @@ import { diskRoom, KEPT_FREE_BYTES } from '../../host/disk-room.ts';
 import { PullError } from './errors.ts';
 
 /** A blob from `offset` on, as a registry sends it. */
-export interface Source {
+export interface BlobSource {
   /** Bytes from `offset` to the end, where the registry says so. */
   length?: number | undefined;
   /** Where the bytes begin: a registry may not know ranges, and begin anew. */
@@ -20,7 +20,7 @@ export interface DownloadOptions {
   name: string;
   /** The file that is written. */
   draft: string;
-  open: (offset: number, signal: AbortSignal) => Promise<Source>;
+  open: (offset: number, signal: AbortSignal) => Promise<BlobSource>;
   /** Takes the whole and checked file; resolves to whether it is kept elsewhere. What is not is removed. */
   keep: (draft: string, size: number) => Promise<boolean>;
   limits?: Partial<typeof LIMITS>;

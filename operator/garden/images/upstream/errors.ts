@@ -24,7 +24,7 @@ interface NetworkFailure {
 }
 
 /** A failure of the network as one that people can act upon. */
-export function offline(host: string, failure: unknown, hasProxy: boolean): PullError {
+export function offlineError(host: string, failure: unknown, hasProxy: boolean): PullError {
   if (failure instanceof PullError) return failure;
   const { code = '', message = '', cause } = failure as NetworkFailure;
   if (cause instanceof PullError) return cause;

@@ -5,9 +5,9 @@ import type { Content, Upstream, UpstreamRequest } from '../content.ts';
 import { MANIFEST_TYPES, manifestType } from '../manifest-type.ts';
 import { PullCache } from './cache.ts';
 import { machineLogin } from './credentials.ts';
-import { Download, type DownloadOptions, type Source } from './download.ts';
+import { type BlobSource, Download, type DownloadOptions } from './download.ts';
 import { PullError } from './errors.ts';
-import { type Access, bounded, discard, Registries, type Wanted } from './registry.ts';
+import { type Access, discard, Registries, type RegistryRequest, readBounded } from './registry.ts';
 import type { RegistrySettings } from './settings.ts';
 
 interface PullThroughOptions {
@@ -166,7 +166,7 @@ export class PullThrough implements Upstream {
     return download;
   }
 
-  async #source(wanted: Wanted, digest: string, offset: number, signal: AbortSignal): Promise<Source> {
+  async #source(wanted: RegistryRequest, digest: string, offset: number, signal: AbortSignal): Promise<BlobSource> {
     const headers: Record<string, string> = offset > 0 ? { range: `bytes=${offset}-` } : {};
     const {
       statusCode,
@@ -230,7 +230,7 @@ export class PullThrough implements Upstream {
     const path = `manifests/${digest ?? reference}`;
     const wanted = { registry, repository, access: terms.access };
     const answer = await this.#registries.ask(wanted, path, { headers: { accept: ACCEPT } });
-    const body = await bounded(answer.body, MANIFEST_BYTES, name);
+    const body = await readBounded(answer.body, MANIFEST_BYTES, name);
     const actual = `sha256:${sha256(body)}`;
     if (digest !== undefined && actual !== digest)
       throw new PullError(502, `${registry} sent other content than ${digest} for ${repository}, which was refused`);

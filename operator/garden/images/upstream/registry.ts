@@ -2,8 +2,8 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { Agent, type Dispatcher, request } from 'undici';
 import { guardedLookup } from '../../../kube/http/address-guard.ts';
 import { environmentConnector, hasProxy } from '../../../kube/http/http-proxy.ts';
-import { admission, admitLiteral, lookupHere, ProxiedNames } from './admission.ts';
-import { offline, PullError } from './errors.ts';
+import { admitLiteral, judgeAddress, lookupHere, ProxiedNames } from './admission.ts';
+import { offlineError, PullError } from './errors.ts';
 
 /** Who asks a registry. */
 export interface Access {
@@ -14,7 +14,7 @@ export interface Access {
 }
 
 /** What is asked of a registry. */
-export interface Wanted {
+export interface RegistryRequest {
   /** As images name it: `docker.io`, `localhost:5001`. */
   registry: string;
   repository: string;
@@ -48,7 +48,7 @@ export class Registries {
    * @param lookup finds addresses of names that a proxy is to connect to
    */
   constructor(own: readonly string[], trusted: () => readonly string[], lookup = lookupHere) {
-    this.#admit = admission(own);
+    this.#admit = judgeAddress(own);
     this.#proxied = hasProxy() ? new ProxiedNames(this.#admit, lookup) : undefined;
     trustMachine();
     const more = { headersTimeout: STALL_MS, bodyTimeout: STALL_MS };
@@ -68,7 +68,7 @@ export class Registries {
    * Throws PullError, with the registry's status where it refuses.
    */
   async ask(
-    wanted: Wanted,
+    wanted: RegistryRequest,
     path: string,
     options: { method?: 'GET' | 'HEAD'; headers?: Record<string, string>; signal?: AbortSignal } = {},
   ): Promise<Answer> {
@@ -90,7 +90,7 @@ export class Registries {
   }
 
   async #authorized(
-    wanted: Wanted,
+    wanted: RegistryRequest,
     url: URL,
     {
       method = 'GET',
@@ -121,7 +121,7 @@ export class Registries {
 
   /** What proves who we are, by the registry's challenge. Undefined when nothing can. */
   async #authorization(
-    { registry, repository, access }: Wanted,
+    { registry, repository, access }: RegistryRequest,
     challenge: string,
     asked: URL,
     signal: AbortSignal | undefined,
@@ -143,7 +143,7 @@ export class Registries {
       discard(answer);
       throw refused({ registry, repository, access }, answer.statusCode);
     }
-    const said = parseToken(String(await bounded(answer.body, TOKEN_BYTES, `the token of ${registry}`)));
+    const said = parseToken(String(await readBounded(answer.body, TOKEN_BYTES, `the token of ${registry}`)));
     if (!said.token) return undefined;
     const seconds = Math.max(said.seconds ?? TOKEN_SECONDS, TOKEN_SECONDS);
     return { header: `Bearer ${said.token}`, until: Date.now() + (seconds - 10) * 1000 };
@@ -186,7 +186,7 @@ export class Registries {
       const dispatcher = isTrusted ? this.#trusting : this.#guarded;
       return await request(url, { method, headers, dispatcher, ...(signal && { signal }) });
     } catch (error) {
-      throw offline(url.host, error, hasProxy());
+      throw offlineError(url.host, error, hasProxy());
     }
   }
 }
@@ -230,7 +230,7 @@ function parseToken(text: string): { token?: string; seconds?: number } {
 }
 
 /** All of a body. Throws PullError when it is longer than `limit` bytes, or breaks off. */
-export async function bounded(body: Answer['body'], limit: number, what: string): Promise<Buffer> {
+export async function readBounded(body: Answer['body'], limit: number, what: string): Promise<Buffer> {
   const parts: Buffer[] = [];
   let length = 0;
   try {
@@ -241,12 +241,12 @@ export async function bounded(body: Answer['body'], limit: number, what: string)
     }
   } catch (error) {
     body.destroy();
-    throw error instanceof PullError ? error : offline(what, error, hasProxy());
+    throw error instanceof PullError ? error : offlineError(what, error, hasProxy());
   }
   return Buffer.concat(parts);
 }
 
-function refused({ registry, repository, access }: Wanted, status: number): PullError {
+function refused({ registry, repository, access }: RegistryRequest, status: number): PullError {
   const name = `${registry}/${repository}`;
   if (status === 401 || status === 403) {
     if (access.basic)

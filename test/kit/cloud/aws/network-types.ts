@@ -1,4 +1,4 @@
-import { contains, ipv4Range, overlap } from '../../../../operator/api/address-range.ts';
+import { addressRangesOverlap, ipv4Range, rangeContains } from '../../../../operator/api/address-range.ts';
 import { digits } from '../digits.ts';
 import type { CloudResource, Properties, Refusal, ResourceType, Testbed } from '../model.ts';
 import { arn, joined, list, numbered, simple } from './naming.ts';
@@ -23,12 +23,12 @@ function misplaced(inputs: Properties, testbed: Testbed): Refusal | undefined {
   const more = testbed.all('aws:ec2:VpcIpv4CidrBlockAssociation').filter(({ inputs: own }) => own.vpcId === vpc.id);
   const inside = [vpc, ...more].some(({ inputs: own }) => {
     const whole = ipv4Range(String(own.cidrBlock));
-    return whole && contains(whole, range);
+    return whole && rangeContains(whole, range);
   });
   if (!inside) return { code: 'InvalidSubnet.Range', message: `The CIDR '${inputs.cidrBlock}' is invalid.` };
   const clash = testbed.all('aws:ec2:Subnet').some(({ inputs: own }) => {
     const other = ipv4Range(String(own.cidrBlock));
-    return own.vpcId === inputs.vpcId && other && overlap(other, range);
+    return own.vpcId === inputs.vpcId && other && addressRangesOverlap(other, range);
   });
   if (!clash) return undefined;
   return { code: 'InvalidSubnet.Conflict', message: `The CIDR '${inputs.cidrBlock}' conflicts with another subnet` };

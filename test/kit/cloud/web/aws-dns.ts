@@ -1,5 +1,5 @@
 import { childrenAt, type Element, parseXML, textAt } from '../../../../providers/aws/xml.ts';
-import { quoted, unquoted } from '../../../../providers/dns/txt.ts';
+import { quoteTxt, unquoteTxt } from '../../../../providers/dns/txt.ts';
 import type { RecordSet, RecordType } from '../../../../providers/dns.ts';
 import { type FakeRecordSet, type FakeZone, isAt, isTaken, saveZones, withEtag, zonesOf } from '../dns.ts';
 import type { Store } from '../store.ts';
@@ -72,7 +72,7 @@ function listRecords({ records }: FakeZone, url: URL): Said {
   const next = sorted[most];
   const shown = sorted.slice(0, most).map(({ name, type, ttl, values, setIdentifier }) => {
     const data = values.map((value) => {
-      const text = type === 'TXT' ? quoted(value) : value;
+      const text = type === 'TXT' ? quoteTxt(value) : value;
       return `<ResourceRecord><Value>${escaped(text)}</Value></ResourceRecord>`;
     });
     const identifier = setIdentifier ? `<SetIdentifier>${setIdentifier}</SetIdentifier><Weight>1</Weight>` : '';
@@ -147,6 +147,6 @@ function recordIn(element: Element, problems: string[]) {
     name: textAt(element, 'Name').replace(/\.$/, ''),
     type,
     ttl: Number(textAt(element, 'TTL')),
-    values: values.map((value) => (type === 'TXT' ? unquoted(value) : value)),
+    values: values.map((value) => (type === 'TXT' ? unquoteTxt(value) : value)),
   };
 }

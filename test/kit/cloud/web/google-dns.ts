@@ -1,4 +1,4 @@
-import { quoted, unquoted } from '../../../../providers/dns/txt.ts';
+import { quoteTxt, unquoteTxt } from '../../../../providers/dns/txt.ts';
 import type { RecordSet, RecordType } from '../../../../providers/dns.ts';
 import { isAt, isTaken, saveZones, withEtag, zonesOf } from '../dns.ts';
 import type { Store } from '../store.ts';
@@ -83,7 +83,7 @@ const written = ({ name, type, ttl, values }: RecordSet): Written => ({
   name: `${name}.`,
   type,
   ttl,
-  rrdatas: values.map((value) => (type === 'TXT' ? quoted(value) : type === 'CNAME' ? `${value}.` : value)),
+  rrdatas: values.map((value) => (type === 'TXT' ? quoteTxt(value) : type === 'CNAME' ? `${value}.` : value)),
 });
 
 function recordOf({ name, type, ttl, rrdatas }: Written): RecordSet {
@@ -94,6 +94,8 @@ function recordOf({ name, type, ttl, rrdatas }: Written): RecordSet {
     name: name.slice(0, -1),
     type: type as RecordType,
     ttl,
-    values: rrdatas.map((value) => (type === 'TXT' ? unquoted(value) : type === 'CNAME' ? value.slice(0, -1) : value)),
+    values: rrdatas.map((value) =>
+      type === 'TXT' ? unquoteTxt(value) : type === 'CNAME' ? value.slice(0, -1) : value,
+    ),
   };
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { judge } from '../../../../operator/burst/fit/judge.ts';
+import { judgePod } from '../../../../operator/burst/fit/judge.ts';
 import { fitNode } from '../../../../operator/burst/fit/node.ts';
 import { NOT_JUDGED, type NotJudgedReason } from '../../../../operator/burst/fit/not-judged.ts';
 import { pack } from '../../../../operator/burst/fit/pack.ts';
@@ -100,7 +100,7 @@ describe('what is not judged', () => {
       fitNode({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'a' }, spec: {}, status: { allocatable } }),
     );
     const kept = fitPod(keptPod(pod));
-    expect(judge(kept, 'a', state)).toEqual({ verdict: 'NotJudged', reasons: [reason] });
+    expect(judgePod(kept, 'a', state)).toEqual({ verdict: 'NotJudged', reasons: [reason] });
     expect(pack([{ key: 'p', pod: kept }], state).notJudged).toEqual(new Map([['p', [reason]]]));
     expect(readFileSync('docs/concepts/fitting.md', 'utf8')).toContain(`| \`${reason}\` |`);
   });

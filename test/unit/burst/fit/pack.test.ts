@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { judge } from '../../../../operator/burst/fit/judge.ts';
-import type { NodeTemplate, Offer, PendingPod } from '../../../../operator/burst/fit/model.ts';
+import { judgePod } from '../../../../operator/burst/fit/judge.ts';
+import type { NodeTemplate, PendingPod, PricedTemplate } from '../../../../operator/burst/fit/model.ts';
 import { allocatableOf, fitNode } from '../../../../operator/burst/fit/node.ts';
 import { pack } from '../../../../operator/burst/fit/pack.ts';
 import { fitPod } from '../../../../operator/burst/fit/pod.ts';
@@ -33,7 +33,7 @@ const template = (id: string, cpu: string, more: Partial<NodeTemplate> = {}): No
   attachLimits: new Map(),
   ...more,
 });
-const offer = (price: number, of: NodeTemplate): Offer => ({ template: of, price, countsAgainst: [of.id] });
+const offer = (price: number, of: NodeTemplate): PricedTemplate => ({ template: of, price, countsAgainst: [of.id] });
 const pending = (count: number, of: PendingPod['pod'], prefix = 'p'): PendingPod[] =>
   Array.from({ length: count }, (_, index) => ({ key: `${prefix}${index}`, pod: of }));
 
@@ -95,6 +95,6 @@ describe('packing pods', () => {
     state.whatIf(() => pack(pending(5, asking('1')), state, { offers: [offer(1, template('small', '1'))] }));
     expect(state.nodes()).toEqual([before]);
     expect(state.node('a')).toMatchObject({ podCount: 0, used: { cpu: 0 } });
-    expect(judge(asking('4'), 'a', state)).toEqual({ verdict: 'Fits' });
+    expect(judgePod(asking('4'), 'a', state)).toEqual({ verdict: 'Fits' });
   });
 });

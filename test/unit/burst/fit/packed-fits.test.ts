@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { clusterState } from '../../../../operator/burst/fit/cluster.ts';
-import { judge } from '../../../../operator/burst/fit/judge.ts';
+import { judgePod } from '../../../../operator/burst/fit/judge.ts';
 import type { NodeTemplate, PendingPod } from '../../../../operator/burst/fit/model.ts';
 import { allocatableOf } from '../../../../operator/burst/fit/node.ts';
 import { pack } from '../../../../operator/burst/fit/pack.ts';
@@ -107,7 +107,7 @@ describe('what is packed', () => {
             state.addNode(made.node);
             for (const daemon of made.daemons) state.place(daemon, node);
           }
-          expect(judge(pods.get(pod)!, node, state), `${pod} on ${node}`).toEqual({ verdict: 'Fits' });
+          expect(judgePod(pods.get(pod)!, node, state), `${pod} on ${node}`).toEqual({ verdict: 'Fits' });
           state.place(pods.get(pod)!, node);
         }
       });

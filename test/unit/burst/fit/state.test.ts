@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { clusterState } from '../../../../operator/burst/fit/cluster.ts';
-import { judge } from '../../../../operator/burst/fit/judge.ts';
+import { judgePod } from '../../../../operator/burst/fit/judge.ts';
 import type { FitPod } from '../../../../operator/burst/fit/model.ts';
 import { pack } from '../../../../operator/burst/fit/pack.ts';
 import { fitPod } from '../../../../operator/burst/fit/pod.ts';
@@ -65,7 +65,7 @@ describe('the state of a cluster', () => {
     (choose) => {
       const of: FitCase = { name: '', ...choose.pick([podAffinity, spread])(choose) };
       const { state, pod: asked } = stateOf(of);
-      const all = (where: ClusterState) => where.nodes().map(({ node: { name } }) => judge(asked, name, where));
+      const all = (where: ClusterState) => where.nodes().map(({ node: { name } }) => judgePod(asked, name, where));
       const others: FitPod[] =
         (of.pods ?? []).length > 0 ? [...state.nodes()].flatMap(({ pods }) => [...pods.keys()]) : [];
       state.whatIf(() => {

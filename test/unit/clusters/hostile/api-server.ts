@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createSecureServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { createCA, issue } from '../../../../operator/pki/certificates.ts';
-import { kubeconfig } from '../../../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../../../operator/pki/kubeconfig.ts';
 
 /**
  * An API server that means harm, in a process of its own so that its memory is not the operator's. Prints a kubeconfig; arguments: how,
@@ -129,5 +129,7 @@ server.on('stream', (stream, headers) => {
 });
 server.listen(0, '127.0.0.1', () => {
   const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  process.stdout.write(JSON.stringify(kubeconfig({ server: url, ca: ca.cert, token: 't', name: 'c', user: 'u' })));
+  process.stdout.write(
+    JSON.stringify(writeKubeconfigText({ server: url, ca: ca.cert, token: 't', name: 'c', user: 'u' })),
+  );
 });

@@ -9,7 +9,7 @@ import { Route53Client } from '@aws-sdk/client-route-53';
 import { S3Client } from '@aws-sdk/client-s3';
 import { STSClient } from '@aws-sdk/client-sts';
 import { expect, it } from 'vitest';
-import { hostOf, partitionOf } from '../../../../providers/aws/partitions.ts';
+import { awsHostOf, partitionOf } from '../../../../providers/aws/partitions.ts';
 
 const CLIENTS = {
   sts: STSClient,
@@ -40,7 +40,7 @@ it.each(Object.entries(CLIENTS))("%s is asked in every partition where AWS' own 
     const { url, properties } = config.endpointProvider({ Region: region, UseFIPS: false, UseDualStack: false });
     const theirs = { host: url.host, region: properties?.authSchemes?.[0]?.signingRegion ?? region };
     const { iam, route53 } = partitionOf(region);
-    const ours = { iam, route53 }[service as string] ?? { host: hostOf(service, region), region };
+    const ours = { iam, route53 }[service as string] ?? { host: awsHostOf(service, region), region };
     expect([region, ours]).toEqual([region, theirs]);
   }
 });

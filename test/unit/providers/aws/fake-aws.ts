@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { silent } from '../../../../operator/kube/log.ts';
-import type { Connection } from '../../../../providers/aws/api.ts';
+import type { AwsConnection } from '../../../../providers/aws/api.ts';
 import type { AccessKey } from '../../../../providers/aws/sigv4.ts';
 import type { CloudContext } from '../../../../providers/cloud.ts';
 import { signed } from '../../../kit/cloud/web/signature.ts';
@@ -93,7 +93,7 @@ export class FakeAws implements AsyncDisposable {
   /** The service is told by the path, as all are at one address. */
   readonly endpoint = (): string => this.#url;
 
-  connection(key: AccessKey | undefined = secret): Connection & { key: AccessKey } {
+  connection(key: AccessKey | undefined = secret): AwsConnection & { key: AccessKey } {
     const { signal } = new AbortController();
     return { region: 'eu-central-1', key: key!, endpoint: this.endpoint, now: () => now, signal };
   }

@@ -1,6 +1,6 @@
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
-import { aws } from '../../../../providers/aws/index.ts';
+import { awsClusters } from '../../../../providers/aws/index.ts';
 import type { StackRequest } from '../../../../providers/pulumi/request.ts';
 import type { StackRunner } from '../../../../providers/pulumi/stack-runner.ts';
 import { context, FakeAws, identity, SESSION, secret, xml } from './fake-aws.ts';
@@ -35,7 +35,7 @@ describe('EKS', () => {
   it('is a network and, on it, a cluster, by programs of this provider', async () => {
     await using fake = await nobody();
     const { runner, requests, order } = recording();
-    expect(await aws(runner, fake.endpoint).apply(context(fake), cluster)).toEqual(made);
+    expect(await awsClusters(runner, fake.endpoint).apply(context(fake), cluster)).toEqual(made);
     expect(order()).toEqual(['apply network', 'apply cluster']);
     const [, upper] = requests[1]!;
     expect(upper.program).toEqual({ provider: 'aws', layer: 'cluster' });
@@ -48,7 +48,7 @@ describe('EKS', () => {
     await using fake = await nobody();
     for (const isMade of [true, false]) {
       const { runner, order } = recording(isMade);
-      await aws(runner, fake.endpoint).destroy(context(fake), cluster);
+      await awsClusters(runner, fake.endpoint).destroy(context(fake), cluster);
       expect(order()).toEqual(['destroy cluster', 'destroy network']);
     }
   });
@@ -56,7 +56,7 @@ describe('EKS', () => {
   it('can be previewed before there is a network', async () => {
     await using fake = await nobody();
     const { runner, requests } = recording(false);
-    const changes = await aws(runner, fake.endpoint).preview(context(fake), cluster);
+    const changes = await awsClusters(runner, fake.endpoint).preview(context(fake), cluster);
     expect(changes.map(({ resource }) => resource)).toEqual(['network', 'cluster']);
     const { network: unmade } = requests[1]![1].inputs as { network: typeof network };
     expect(unmade.network).toMatch(/^vpc-[0-9a-f]{17}$/);
@@ -67,14 +67,14 @@ describe('EKS', () => {
   it('has not drifted where it was never made', async () => {
     await using fake = await nobody();
     const { runner } = recording(false);
-    expect(await aws(runner, fake.endpoint).drift(context(fake), cluster)).toEqual([]);
-    expect(await aws(recording().runner, fake.endpoint).drift(context(fake), cluster)).toHaveLength(2);
+    expect(await awsClusters(runner, fake.endpoint).drift(context(fake), cluster)).toEqual([]);
+    expect(await awsClusters(recording().runner, fake.endpoint).drift(context(fake), cluster)).toHaveLength(2);
   });
 
   it('lets the plugin have the key and the region, and no other credentials', async () => {
     await using fake = await nobody();
     const { runner, requests } = recording();
-    await aws(runner, fake.endpoint).apply(context(fake), cluster);
+    await awsClusters(runner, fake.endpoint).apply(context(fake), cluster);
     expect(requests[0]![1].credentials).toEqual({
       AWS_ACCESS_KEY_ID: secret.accessKeyID,
       AWS_SECRET_ACCESS_KEY: secret.secretAccessKey,
@@ -86,7 +86,7 @@ describe('EKS', () => {
   it('starts nothing with credentials that cannot work', async () => {
     await using fake = await nobody();
     const { runner, requests } = recording();
-    await expect(aws(runner, fake.endpoint).apply(context(fake, {}), cluster)).rejects.toMatchObject({
+    await expect(awsClusters(runner, fake.endpoint).apply(context(fake, {}), cluster)).rejects.toMatchObject({
       code: 'ERR_INFRA_UNAUTHENTICATED',
     });
     expect(requests).toEqual([]);
@@ -97,7 +97,7 @@ describe('EKS', () => {
       xml(action, '<vpcSet><item><vpcId>vpc-7</vpcId></item></vpcSet>'),
     );
     const { runner, requests } = recording();
-    await aws(runner, fake.endpoint).apply(context(fake), cluster);
+    await awsClusters(runner, fake.endpoint).apply(context(fake), cluster);
     const [, { findExisting, classify, signal }] = requests[0]!;
     expect(classify!({ text: 'api error VpcLimitExceeded: no more' })).toBe('ERR_INFRA_QUOTA_EXCEEDED');
     const wanted = { urn: 'urn', type: 'aws:ec2/vpc:Vpc', name: 'vpc', inputs: {} };
@@ -113,7 +113,7 @@ describe('EKS', () => {
       ),
     );
     const ctx = context(fake, { ...secret, roleARN: 'arn:aws:iam::123456789012:role/coppice' });
-    const { kubeconfig, expiresAt } = await aws(recording().runner, fake.endpoint).kubeconfig(ctx, made);
+    const { kubeconfig, expiresAt } = await awsClusters(recording().runner, fake.endpoint).kubeconfig(ctx, made);
     expect(expiresAt).toBe('2026-11-21T10:14:00.000Z');
     const { users } = load(kubeconfig) as { users: { user: { token: string } }[] };
     const url = Buffer.from(users[0]!.user.token.slice('k8s-aws-v1.'.length), 'base64url').toString();
@@ -129,7 +129,7 @@ describe('EKS', () => {
           ? identity('arn:aws:iam::123456789012:root')
           : undefined,
     );
-    const managed = aws(recording().runner, fake.endpoint);
+    const managed = awsClusters(recording().runner, fake.endpoint);
     expect(await managed.checkAccount(context(fake))).toEqual({ id: '123456789012', missing: [] });
     expect(await managed.tagged!(context(fake))).toEqual([]);
   });

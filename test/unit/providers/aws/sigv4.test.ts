@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { asSigned, pathOfKey, presigned, type Signable, signed } from '../../../../providers/aws/sigv4.ts';
+import { asSigned, pathOfKey, presignUrl, type Signable, signHeaders } from '../../../../providers/aws/sigv4.ts';
 import * as fakes from '../../../kit/cloud/web/signature.ts';
 
 /**
@@ -15,8 +15,8 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 const signatureOf = (headers: Record<string, string>) => /Signature=([0-9a-f]{64})$/.exec(headers.authorization!)?.[1];
 
 /** Signs as the product does, and says so if the fake clouds would not take it: each stands against the other, and both against AWS. */
-const bothSigned: typeof signed = async (request, owner, at) => {
-  const headers = await signed(request, owner, at);
+const bothSigned: typeof signHeaders = async (request, owner, at) => {
+  const headers = await signHeaders(request, owner, at);
   const payloadHash = request.headers['x-amz-content-sha256'];
   const again = fakes.signed({ ...request, ...(payloadHash && { payloadHash }) }, owner, at);
   expect(headers.authorization).toBe(again.authorization);
@@ -130,7 +130,7 @@ describe('a presigned URL', () => {
       '2790dd380f315a03f5c628ea03951a1e07f187b9aabf056004cb4046039c90a9',
     ],
   ])('by %s credentials is what botocore 1.43.11 makes', async (_what, credentials, signature) => {
-    const { origin, searchParams } = new URL(await presigned(request, credentials, sts));
+    const { origin, searchParams } = new URL(await presignUrl(request, credentials, sts));
     expect(origin).toBe('https://sts.eu-central-1.amazonaws.com');
     expect(Object.fromEntries(searchParams)).toEqual({
       Action: 'GetCallerIdentity',

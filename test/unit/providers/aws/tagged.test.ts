@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { taggedResources, typeOf } from '../../../../providers/aws/tagged.ts';
+import { arnTypeOf, taggedResources } from '../../../../providers/aws/tagged.ts';
 import { type Answer, type Asked, FakeAws, xml } from './fake-aws.ts';
 import { owner, ownerTags } from './fixtures.ts';
 
@@ -105,5 +105,5 @@ it.each([
   ['arn:aws:autoscaling:eu-central-1:1:autoScalingGroup:u:autoScalingGroupName/n', 'autoscaling:autoScalingGroup'],
   ['arn:aws:elasticloadbalancing:eu-central-1:1:loadbalancer/net/n/1', 'elasticloadbalancing:loadbalancer'],
 ])('%s is of type %s', (arn, type) => {
-  expect(typeOf(arn)).toBe(type);
+  expect(arnTypeOf(arn)).toBe(type);
 });

@@ -3,7 +3,7 @@ import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../../operator/api/cloudprofile.ts';
 import { validateCluster } from '../../../../providers/aws/validate.ts';
-import type { CloudPool, ManagedCluster } from '../../../../providers/cloud.ts';
+import type { CloudPool, WantedCluster } from '../../../../providers/cloud.ts';
 import { cloudPool, clusterInputs } from './fixtures.ts';
 
 const { owner: _, network: __, ...cluster } = clusterInputs();
@@ -24,12 +24,12 @@ const profile = {
   },
 } as CloudProfile;
 
-const cidrs = (changes: Partial<ManagedCluster['cidrs']>) => ({ cidrs: { ...cluster.cidrs, ...changes } });
+const cidrs = (changes: Partial<WantedCluster['cidrs']>) => ({ cidrs: { ...cluster.cidrs, ...changes } });
 const pools = (...changes: Partial<CloudPool>[]) => ({ pools: changes.map((one) => cloudPool(one)) });
 const unlimited = cloudPool({ maximum: Number.POSITIVE_INFINITY });
 delete unlimited.desired;
 
-const cases: [what: string, changes: Partial<ManagedCluster>, fields: string[]][] = [
+const cases: [what: string, changes: Partial<WantedCluster>, fields: string[]][] = [
   ['what EKS has', {}, []],
   ['a minor version', { kubernetesVersion: '1.36' }, []],
   ['GPUs', pools({ machineType: 'g5.xlarge', gpu: 1 }), []],
@@ -105,7 +105,7 @@ describe('the profile', () => {
   it.each(shipped.spec.regions.map(({ name, zones }) => [name, zones!.map((zone) => zone.name)] as const))(
     'has defaults that EKS takes in %s',
     (region, zones) => {
-      const byDefault: ManagedCluster = {
+      const byDefault: WantedCluster = {
         ...cluster,
         region,
         zones: [...zones],

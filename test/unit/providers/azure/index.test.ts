@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { driftOf } from '../../../../providers/azure/drift.ts';
-import { azure, azureProvider } from '../../../../providers/azure/index.ts';
-import type { Change, ManagedCluster, NetworkOutputs } from '../../../../providers/cloud.ts';
+import { azureClusters, azureProvider } from '../../../../providers/azure/index.ts';
+import type { Change, NetworkOutputs, WantedCluster } from '../../../../providers/cloud.ts';
 import type { StackRequest } from '../../../../providers/pulumi/request.ts';
 import type { StackRunner } from '../../../../providers/pulumi/stack-runner.ts';
 import { pool as machinePool, profile, context as providerContext } from '../fixtures.ts';
@@ -37,7 +37,7 @@ function recorder(changes: Change[] = []) {
 describe('AKS', () => {
   it('is two stacks, of which the upper one is told what the lower one made', async () => {
     const { runner, requests } = recorder();
-    await azure(runner).apply(context(), cluster);
+    await azureClusters(runner).apply(context(), cluster);
     expect(requests.map(({ program }) => program)).toEqual([
       { provider: 'azure', layer: 'network' },
       { provider: 'azure', layer: 'cluster' },
@@ -47,7 +47,7 @@ describe('AKS', () => {
 
   it('shows the plugin who asks, and keeps only the proof from being seen', async () => {
     const { runner, requests } = recorder();
-    await azure(runner).preview(context(), cluster);
+    await azureClusters(runner).preview(context(), cluster);
     for (const { credentials, settings } of requests) {
       expect(credentials).toEqual({ ARM_CLIENT_SECRET: 'hush' });
       expect(settings).toEqual({
@@ -60,13 +60,13 @@ describe('AKS', () => {
 
   it('finds the code in what Azure said', async () => {
     const { runner, requests } = recorder();
-    await azure(runner).apply(context(), cluster);
+    await azureClusters(runner).apply(context(), cluster);
     expect(requests[0]!.classify!({ text: 'Code="SkuNotAvailable"' })).toBe('ERR_INFRA_RESOURCES_DEPLETED');
   });
 
   it('runs nothing with credentials that cannot be right', async () => {
     const { runner, requests } = recorder();
-    await expect(azure(runner).apply(context({}), cluster)).rejects.toMatchObject({
+    await expect(azureClusters(runner).apply(context({}), cluster)).rejects.toMatchObject({
       code: 'ERR_INFRA_UNAUTHENTICATED',
     });
     expect(requests).toEqual([]);
@@ -76,7 +76,7 @@ describe('AKS', () => {
 describe('drift', () => {
   const AKS = 'azure-native:containerservice:ManagedCluster cluster';
   const update = (resource: string, ...properties: string[]): Change => ({ operation: 'update', resource, properties });
-  const of = (change: Change, changed: Partial<ManagedCluster> = {}) => driftOf([change], { ...cluster, ...changed });
+  const of = (change: Change, changed: Partial<WantedCluster> = {}) => driftOf([change], { ...cluster, ...changed });
 
   const WORKERS = 'azure-native:containerservice:AgentPool pool-workers';
 
@@ -96,7 +96,7 @@ describe('drift', () => {
   it('is looked for in both stacks', async () => {
     const tags = update('azure-native:network:VirtualNetwork network', 'tags');
     const { runner } = recorder([tags, update(AKS, 'eTag')]);
-    expect(await azure(runner).drift(context(), cluster)).toEqual([tags, tags]);
+    expect(await azureClusters(runner).drift(context(), cluster)).toEqual([tags, tags]);
   });
 
   it('is not what the autoscaler decides', () => {

@@ -3,19 +3,19 @@ import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../../operator/api/cloudprofile.ts';
 import { validateCluster } from '../../../../providers/azure/validate.ts';
-import type { CloudPool, ManagedCluster } from '../../../../providers/cloud.ts';
+import type { CloudPool, WantedCluster } from '../../../../providers/cloud.ts';
 import { autoscaled, clusterInputs, pool } from './fixtures.ts';
 
 const profile = load(readFileSync(new URL('../../../../profiles/azure.yaml', import.meta.url), 'utf8')) as CloudProfile;
 
-function cluster(changes: Partial<ManagedCluster> = {}): ManagedCluster {
+function cluster(changes: Partial<WantedCluster> = {}): WantedCluster {
   const { owner: _owner, network: _network, ...rest } = clusterInputs();
   return { ...rest, ...changes };
 }
 const withPool = (changes: Partial<CloudPool>) => cluster({ pools: [pool(changes)] });
 const cidrs = cluster().cidrs;
 
-const cases: [what: string, wanted: ManagedCluster, fields: string[]][] = [
+const cases: [what: string, wanted: WantedCluster, fields: string[]][] = [
   ['what the profile offers', cluster(), []],
   ['a cluster without pools', cluster({ pools: [] }), []],
   ['a GPU and spot', withPool({ machineType: 'Standard_NC4as_T4_v3', gpu: 1, spot: true }), []],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { claimName, claimOf, claimRecord, claimText } from '../../../../providers/dns/ownership.ts';
 import { planRecord, planRemoval, type SeenRecordSet } from '../../../../providers/dns/plan.ts';
-import { quoted, unquoted } from '../../../../providers/dns/txt.ts';
+import { quoteTxt, unquoteTxt } from '../../../../providers/dns/txt.ts';
 import { chooseZone } from '../../../../providers/dns/zone-choice.ts';
 import type { DNSZone, RecordOwner, RecordSet } from '../../../../providers/dns.ts';
 
@@ -134,7 +134,7 @@ describe('the zone of a name', () => {
 it.each(['plain', 'with "quotes" and \\', 'x'.repeat(600), ''])(
   'a text survives the form of zone files: %j',
   (text) => {
-    expect(unquoted(quoted(text))).toBe(text);
-    for (const piece of quoted(text).split('" "')) expect(piece.length).toBeLessThan(260);
+    expect(unquoteTxt(quoteTxt(text))).toBe(text);
+    for (const piece of quoteTxt(text).split('" "')) expect(piece.length).toBeLessThan(260);
   },
 );

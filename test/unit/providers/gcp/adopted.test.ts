@@ -3,7 +3,7 @@ import type { CloudPool } from '../../../../providers/cloud.ts';
 import { adoptProblems, clusterOfID, lookAtAdopted } from '../../../../providers/gcp/adopted.ts';
 import { driftOf } from '../../../../providers/gcp/drift.ts';
 import { existingAt } from '../../../../providers/gcp/existing.ts';
-import { labelsOf } from '../../../../providers/gcp/labels.ts';
+import { gcpLabelsOf } from '../../../../providers/gcp/labels.ts';
 import type { AdoptedInputs } from '../../../../providers/gcp/programs/adopted.ts';
 import { programs } from '../../../../providers/gcp/programs.ts';
 import { validateCluster } from '../../../../providers/gcp/validate.ts';
@@ -105,7 +105,7 @@ describe('a look at the cluster', () => {
     ['is in another project', described, { id: PATH.replace('demo', 'their') }, 'are of project demo-project'],
     ['is being deleted', { ...described, status: 'STOPPING' }, {}, 'it is STOPPING'],
     ['is of another garden', { ...described, resourceLabels: other }, {}, 'taken over for WorkerCluster bank/two.b'],
-    ['we made', { ...described, resourceLabels: labelsOf(owner) }, {}, 'it was made for WorkerCluster shop/one'],
+    ['we made', { ...described, resourceLabels: gcpLabelsOf(owner) }, {}, 'it was made for WorkerCluster shop/one'],
     [
       'is to go back',
       described,
@@ -227,7 +227,7 @@ describe('what exists already', () => {
   const never = new AbortController().signal;
 
   it('is the cluster where it was found, which is retained; and node pools in it', async () => {
-    const ours = { config: { resourceLabels: labelsOf(owner) } };
+    const ours = { config: { resourceLabels: gcpLabelsOf(owner) } };
     await using google = await FakeGoogle.start(({ path }) =>
       path === `/v1/${ZONAL}/nodePools/a-1` ? { body: ours } : undefined,
     );

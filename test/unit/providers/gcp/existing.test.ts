@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { existingAt } from '../../../../providers/gcp/existing.ts';
 import { isGrant } from '../../../../providers/gcp/grants.ts';
-import { descriptionOf, labelsOf } from '../../../../providers/gcp/labels.ts';
+import { descriptionOf, gcpLabelsOf } from '../../../../providers/gcp/labels.ts';
 import { clusterName, computeName, keyRingName, serviceAccountName } from '../../../../providers/gcp/names.ts';
 import { programs } from '../../../../providers/gcp/programs.ts';
 import { graphOf } from '../../../kit/pulumi-graph.ts';
@@ -78,7 +78,7 @@ const cases: [
     'gcp:kms/cryptoKey:CryptoKey',
     { name: 'secrets' },
     `/v1/${ring}/cryptoKeys/secrets`,
-    (of) => ({ labels: labelsOf(of) }),
+    (of) => ({ labels: gcpLabelsOf(of) }),
     `${ring}/cryptoKeys/secrets`,
   ],
   [
@@ -92,14 +92,14 @@ const cases: [
     'gcp:container/cluster:Cluster',
     { name: clusterName(owner) },
     `/v1/${cluster}`,
-    (of) => ({ resourceLabels: labelsOf(of) }),
+    (of) => ({ resourceLabels: gcpLabelsOf(of) }),
     cluster,
   ],
   [
     'gcp:container/nodePool:NodePool',
     { name: 'workers-a-12345678' },
     `/v1/${cluster}/nodePools/workers-a-12345678`,
-    (of) => ({ config: { resourceLabels: labelsOf(of) } }),
+    (of) => ({ config: { resourceLabels: gcpLabelsOf(of) } }),
     `demo-project/europe-west3/${clusterName(owner)}/workers-a-12345678`,
   ],
 ];

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Change } from '../../../../providers/cloud.ts';
-import { gcp, gcpProvider, VERSION } from '../../../../providers/gcp/index.ts';
+import { GCP_VERSION, gcpClusters, gcpProvider } from '../../../../providers/gcp/index.ts';
 import type { StackRequest } from '../../../../providers/pulumi/request.ts';
 import type { StackRunner } from '../../../../providers/pulumi/stack-runner.ts';
 import { pool, context as providerContext } from '../fixtures.ts';
@@ -34,7 +34,7 @@ function recording(drift: Change[] = []) {
 describe('GKE', () => {
   it('is a network and, on it, a cluster, by programs of this provider', async () => {
     const { runner, requests } = recording();
-    expect(await gcp(runner).apply(context(), cluster)).toEqual(made);
+    expect(await gcpClusters(runner).apply(context(), cluster)).toEqual(made);
     expect(requests.map(({ stack, program }) => [stack, program])).toEqual([
       [
         { technicalID: owner.technicalID, layer: 'network' },
@@ -50,7 +50,7 @@ describe('GKE', () => {
 
   it('lets the plugin have the key, the project and the region, and nothing else', async () => {
     const { runner, requests } = recording();
-    await gcp(runner).apply(context(), cluster);
+    await gcpClusters(runner).apply(context(), cluster);
     expect(Object.keys(requests[0]!.credentials)).toEqual(['GOOGLE_CREDENTIALS']);
     expect(requests[0]!.settings).toEqual({ GOOGLE_PROJECT: 'demo-project', GOOGLE_REGION: 'europe-west3' });
   });
@@ -60,14 +60,14 @@ describe('GKE', () => {
     const { runner, requests } = recording();
     const lending = { ...profile, spec: { ...profile.spec, providerConfig: { machineIdentity: true } } };
     const account = { id: 'demo-project', credentials: { projectID: 'demo-project' } };
-    await gcp(runner, google.endpoints).apply(context({ account, profile: lending }), cluster);
+    await gcpClusters(runner, google.endpoints).apply(context({ account, profile: lending }), cluster);
     expect(requests[0]!.credentials).toEqual({ GOOGLE_OAUTH_ACCESS_TOKEN: 'ya29.machine' });
   });
 
   it('starts nothing with credentials that cannot work', async () => {
     const { runner, requests } = recording();
     const account = { id: 'demo-project', credentials: {} };
-    await expect(gcp(runner).apply(context({ account }), cluster)).rejects.toMatchObject({
+    await expect(gcpClusters(runner).apply(context({ account }), cluster)).rejects.toMatchObject({
       code: 'ERR_INFRA_UNAUTHENTICATED',
     });
     expect(requests).toEqual([]);
@@ -75,7 +75,7 @@ describe('GKE', () => {
 
   it("knows Google's errors by their codes", async () => {
     const { runner, requests } = recording();
-    await gcp(runner).apply(context(), cluster);
+    await gcpClusters(runner).apply(context(), cluster);
     expect(requests[0]!.classify!({ text: "googleapi: Error 403: Quota 'CPUS' exceeded., quotaExceeded" })).toBe(
       'ERR_INFRA_QUOTA_EXCEEDED',
     );
@@ -89,7 +89,7 @@ describe('GKE', () => {
       change('gcp:container/nodePool:NodePool workers-b', 'nodeCount'),
       { operation: 'delete', resource: 'gcp:kms/cryptoKey:CryptoKey secrets' },
     ]);
-    expect(await gcp(runner).drift(context(), cluster)).toEqual([
+    expect(await gcpClusters(runner).drift(context(), cluster)).toEqual([
       change('gcp:container/cluster:Cluster cluster', 'resourceLabels'),
       change('gcp:container/nodePool:NodePool workers-b', 'nodeCount'),
       { operation: 'delete', resource: 'gcp:kms/cryptoKey:CryptoKey secrets' },
@@ -98,7 +98,7 @@ describe('GKE', () => {
 
   it('says the version of the SDK that its programs are made with', () => {
     const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
-    expect(VERSION).toContain(`gcp ${dependencies['@pulumi/gcp']},`);
+    expect(GCP_VERSION).toContain(`gcp ${dependencies['@pulumi/gcp']},`);
   });
 });
 

@@ -1,6 +1,6 @@
 import { Network } from '@pulumi/gcp/compute/index.js';
 import { describe, expect, it } from 'vitest';
-import { descriptionOf, labelsOf, ownerOfDescription, ownerOfLabels } from '../../../../providers/gcp/labels.ts';
+import { descriptionOf, gcpLabelsOf, ownerOfDescription, ownerOfLabels } from '../../../../providers/gcp/labels.ts';
 import { clusterName, computeName, keyRingName, LONGEST, serviceAccountName } from '../../../../providers/gcp/names.ts';
 import { named } from '../../../../providers/gcp/programs/naming.ts';
 import { graphOf } from '../../../kit/pulumi-graph.ts';
@@ -51,9 +51,9 @@ describe('names', () => {
 describe('labels', () => {
   it('say whose something is, in characters that Google takes, and can be read back', () => {
     const dotted = { ...owner, name: 'one.eu' };
-    expect(labelsOf(owner)).toEqual(labels);
-    for (const value of Object.values(labelsOf(dotted))) expect(value).toMatch(/^[a-z0-9_-]{0,63}$/);
-    expect(ownerOfLabels(labelsOf(dotted))).toEqual(dotted);
+    expect(gcpLabelsOf(owner)).toEqual(labels);
+    for (const value of Object.values(gcpLabelsOf(dotted))) expect(value).toMatch(/^[a-z0-9_-]{0,63}$/);
+    expect(ownerOfLabels(gcpLabelsOf(dotted))).toEqual(dotted);
     expect(ownerOfLabels({ team: 'shop' })).toBeUndefined();
   });
 

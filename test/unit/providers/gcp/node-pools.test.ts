@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nodePoolsOf, spread } from '../../../../providers/gcp/node-pools.ts';
+import { nodePoolsOf, spreadNodes } from '../../../../providers/gcp/node-pools.ts';
 import { pool } from './fixtures.ts';
 
 const zones = ['r-a', 'r-b', 'r-c'];
@@ -8,10 +8,10 @@ describe('nodes over zones', () => {
   it('add up to what was asked for, no zone more than one ahead, and growing by one touches one zone', () => {
     for (let places = 1; places <= 4; places++) {
       for (let count = 0; count <= 20; count++) {
-        const shares = spread(count, places);
+        const shares = spreadNodes(count, places);
         expect(shares.reduce((sum, share) => sum + share, 0)).toBe(count);
         expect(Math.max(...shares) - Math.min(...shares)).toBeLessThanOrEqual(1);
-        const grown = spread(count + 1, places);
+        const grown = spreadNodes(count + 1, places);
         expect(grown.filter((share, index) => share !== shares[index])).toHaveLength(1);
       }
     }

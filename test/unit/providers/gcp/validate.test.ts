@@ -2,17 +2,17 @@ import { readFileSync } from 'node:fs';
 import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../../operator/api/cloudprofile.ts';
-import type { ManagedCluster } from '../../../../providers/cloud.ts';
+import type { WantedCluster } from '../../../../providers/cloud.ts';
 import { validateCluster } from '../../../../providers/gcp/validate.ts';
 import { clusterInputs, pool, profile } from './fixtures.ts';
 
 const { owner: _, network: __, ...cluster } = clusterInputs();
-const cidrs = (changes: Partial<ManagedCluster['cidrs']>) => ({ cidrs: { ...cluster.cidrs, ...changes } });
+const cidrs = (changes: Partial<WantedCluster['cidrs']>) => ({ cidrs: { ...cluster.cidrs, ...changes } });
 const pools = (...changes: Parameters<typeof pool>[0][]) => ({ pools: changes.map((one) => pool(one)) });
 const unlimited = { ...pool({ maximum: Number.POSITIVE_INFINITY }) };
 delete unlimited.desired;
 
-const cases: [what: string, changes: Partial<ManagedCluster>, fields: string[]][] = [
+const cases: [what: string, changes: Partial<WantedCluster>, fields: string[]][] = [
   ['what GKE has', {}, []],
   ['GPUs', pools({ machineType: 'g2-standard-4', gpu: 1 }), []],
   ['arm machines', pools({ machineType: 'c4a-standard-4', architecture: 'arm64' }), []],

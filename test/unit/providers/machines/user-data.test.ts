@@ -3,7 +3,7 @@ import { load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { TOOLS } from '../../../../operator/garden/toolchain/tools.ts';
 import { createCA } from '../../../../operator/pki/certificates.ts';
-import { kubeconfig } from '../../../../operator/pki/kubeconfig.ts';
+import { writeKubeconfigText } from '../../../../operator/pki/kubeconfig.ts';
 import { RELEASES } from '../../../../providers/machines/software.ts';
 import { LONGEST_USER_DATA, userData } from '../../../../providers/machines/user-data.ts';
 import { context, pool } from '../fixtures.ts';
@@ -99,7 +99,13 @@ describe('user data', () => {
   it('is short enough for every cloud with real certificates', async () => {
     const ca = await createCA({ commonName: 'ca', days: 1, now: new Date() });
     const server = 'https://203.0.113.10:6443';
-    const bootstrap = kubeconfig({ server, ca: ca.cert, token: TOKEN, name: 'blue', user: 'kubelet-bootstrap' });
+    const bootstrap = writeKubeconfigText({
+      server,
+      ca: ca.cert,
+      token: TOKEN,
+      name: 'blue',
+      user: 'kubelet-bootstrap',
+    });
     const shoot = { ...ctx, clusterCA: ca.cert };
     const bytes = Buffer.byteLength(userData(shoot, spot, bootstrap));
     expect(bytes).toBeLessThan(LONGEST_USER_DATA * 0.9);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CoppiceError } from '../../../../operator/api/errors.ts';
-import { errorsIn, failureOf, oneLine, telling } from '../../../../providers/pulumi/diagnostics.ts';
+import { diagnosticLine, errorsIn, failureOf, tellingDiagnostics } from '../../../../providers/pulumi/diagnostics.ts';
 
 const asIs = (text: string) => text;
 
@@ -26,7 +26,7 @@ describe('oneLine', () => {
     ['an error of a program, as the SDK reports it', 'Unhandled exception: Error: no\n    at it (x.ts:1:1)', 'no'],
     ['the same again', 'no\nno\n', 'no'],
   ])('%s', (_, text, expected) => {
-    expect(oneLine(text)).toBe(expected);
+    expect(diagnosticLine(text)).toBe(expected);
   });
 });
 
@@ -35,10 +35,10 @@ describe('telling', () => {
     const said = ['update failed', 'no such role', 'One or more errors occurred', 'no such role'].map((text) => ({
       text,
     }));
-    expect(telling(said, asIs)).toEqual([{ text: 'no such role' }]);
+    expect(tellingDiagnostics(said, asIs)).toEqual([{ text: 'no such role' }]);
   });
   it('cuts secrets out before anything else is done to the text', () => {
-    expect(telling([{ text: 'key\n* abc' }], (text) => text.replace('key\n* abc', '[secret]'))).toEqual([
+    expect(tellingDiagnostics([{ text: 'key\n* abc' }], (text) => text.replace('key\n* abc', '[secret]'))).toEqual([
       { text: '[secret]' },
     ]);
   });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { redactor } from '../../../../providers/pulumi/redaction.ts';
+import { makeRedactor } from '../../../../providers/pulumi/redaction.ts';
 
 const key = '-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQEF\n-----END PRIVATE KEY-----\n';
 const google = JSON.stringify({ type: 'service_account', project_id: 'my-project', private_key: key });
@@ -16,13 +16,13 @@ it.each([
   ['a whole document', google, `given ${google}`, 'given [secret]'],
   ['too short to be one', 'abc', 'abc', 'abc'],
 ])('cuts out a secret %s', (_, secret, text, expected) => {
-  expect(redactor([secret])(text)).toBe(expected);
+  expect(makeRedactor([secret])(text)).toBe(expected);
 });
 
 it('leaves nothing of a secret that another one is a part of', () => {
-  expect(redactor(['hunter2', 'hunter2-and-more'])('hunter2-and-more, hunter2')).toBe('[secret], [secret]');
+  expect(makeRedactor(['hunter2', 'hunter2-and-more'])('hunter2-and-more, hunter2')).toBe('[secret], [secret]');
 });
 
 it('takes absent secrets for none', () => {
-  expect(redactor([undefined, ''])('text')).toBe('text');
+  expect(makeRedactor([undefined, ''])('text')).toBe('text');
 });

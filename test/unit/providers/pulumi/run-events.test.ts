@@ -1,6 +1,6 @@
 import type { EngineEvent } from '@pulumi/pulumi/automation/index.js';
 import { describe, expect, it } from 'vitest';
-import { newReport, note, progressOf, runEventOf } from '../../../../providers/pulumi/run-events.ts';
+import { newReport, noteEvent, runEventOf, runProgressOf } from '../../../../providers/pulumi/run-events.ts';
 
 const urn = (type: string, name: string) => `urn:pulumi:t.cluster::coppice::${type}::${name}`;
 
@@ -32,7 +32,7 @@ const recordOf = (...events: EngineEvent[]) => {
   const record = newReport();
   for (const one of events) {
     const told = runEventOf(one);
-    if (told) note(record, told);
+    if (told) noteEvent(record, told);
   }
   return record;
 };
@@ -153,7 +153,7 @@ describe('progress', () => {
     ['more than was expected', [pre('create', ...CLUSTER), pre('create', ...POOL)], 1, { total: 2 }],
     ['a provider being configured', [pre('create', 'pulumi:providers:aws', 'aws')], 1, undefined],
   ])('%s', (_, events, total, expected) => {
-    const progress = progressOf(recordOf(...events), total);
+    const progress = runProgressOf(recordOf(...events), total);
     if (expected === undefined) expect(progress).toBeUndefined();
     else expect(progress).toMatchObject(expected);
   });

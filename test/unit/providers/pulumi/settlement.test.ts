@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import {
   addFound,
-  known,
   missingFrom,
   neverRead,
   type PlannedResource,
   pendingCreates,
   settlePending,
   wantedOf,
+  withoutUnknown,
 } from '../../../../providers/pulumi/settlement.ts';
 import {
   type PendingOperation,
-  resourcesOf,
   type StackState,
   type StateResource,
+  stackResourcesOf,
 } from '../../../../providers/pulumi/stack-state.ts';
 
 const UNKNOWN = '04da6b54-80e4-46f7-96ec-b56ff0331ba9';
@@ -126,7 +126,7 @@ describe('resources that exist and that state does not know', () => {
     expect(pool).toMatchObject({ provider: `${PROVIDER.urn}::new-id`, parent: ROOT.urn, inputs: { name: 'pool' } });
     // A run that ends here leaves them so: the next one sees that they were never read.
     expect(neverRead(state)).toEqual(suspects);
-    const read = resourcesOf(state).map((one) => ({ ...one, outputs: { id: one.id } }));
+    const read = stackResourcesOf(state).map((one) => ({ ...one, outputs: { id: one.id } }));
     expect(neverRead(stateOf(read))).toEqual([]);
     // So that a destruction that follows at once takes them away in the reverse order.
     expect(pool.dependencies).toEqual([resource('network').urn]);
@@ -175,8 +175,8 @@ describe('resources that exist and that state does not know', () => {
 
 it('leaves out what is unknown or secret, however deep', () => {
   const secret = { '4dabf18193072939515e22adb298388d': '1b47061264138c4ac30d75fd1eb44270', ciphertext: '[secret]' };
-  expect(known({ kept: 1, userData: secret })).toEqual({ kept: 1 });
-  expect(known({ a: UNKNOWN, b: ['x', UNKNOWN, { c: '[secret]', d: 1 }], e: null })).toEqual({
+  expect(withoutUnknown({ kept: 1, userData: secret })).toEqual({ kept: 1 });
+  expect(withoutUnknown({ a: UNKNOWN, b: ['x', UNKNOWN, { c: '[secret]', d: 1 }], e: null })).toEqual({
     b: ['x', { d: 1 }],
     e: null,
   });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ENGINES_FILE, forgetEngines, isDeadEngine } from '../../../../providers/pulumi/engines-started.ts';
-import { identityOf } from '../../../../providers/pulumi/processes.ts';
+import { engineIdentityOf } from '../../../../providers/pulumi/processes.ts';
 import { claimStack } from '../../../../providers/pulumi/stack-claim.ts';
 
 let dir: string;
@@ -18,7 +18,7 @@ afterEach(() => rmSync(dir, { recursive: true }));
 async function twoProcesses() {
   const start = () => spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
   const [living, dying] = [start(), start()];
-  const identities = { living: identityOf(living.pid!)!, dead: identityOf(dying.pid!)! };
+  const identities = { living: engineIdentityOf(living.pid!)!, dead: engineIdentityOf(dying.pid!)! };
   dying.kill('SIGKILL');
   await once(dying, 'exit');
   return { ...identities, [Symbol.dispose]: () => void living.kill('SIGKILL') };

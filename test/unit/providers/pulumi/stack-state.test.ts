@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import {
   hasSecret,
-  nameOf,
   outputsOf,
   packState,
+  resourceNameOf,
   type StackState,
   unpackState,
 } from '../../../../providers/pulumi/stack-state.ts';
@@ -46,5 +46,5 @@ it('tells secrets from other values', () => {
 });
 
 it('reads the logical name from an URN, colons in it included', () => {
-  expect(nameOf('urn:pulumi:s::coppice::a:b/c:C$d:e/f:F::my::name')).toBe('my::name');
+  expect(resourceNameOf('urn:pulumi:s::coppice::a:b/c:C$d:e/f:F::my::name')).toBe('my::name');
 });
