@@ -133,7 +133,8 @@ export function countShape(): Shape {
   };
 
   const defined = new Map<string, string[]>();
-  for (const { file, name } of [...exported.values()].flat()) defined.set(name, [...(defined.get(name) ?? []), file]);
+  for (const { file, name, isPassedOn } of [...exported.values()].flat())
+    if (!isPassedOn) defined.set(name, [...(defined.get(name) ?? []), file]);
   return {
     rooms: Object.fromEntries(
       Object.keys(MAY_IMPORT).map((room) => [room, countsOf(product.filter((file) => roomOf(file) === room))]),

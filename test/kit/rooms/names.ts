@@ -6,6 +6,8 @@ export interface Export {
   name: string;
   /** 1; an object that only gathers functions has one for each of its members. */
   weight: number;
+  /** Whether another file defines the name, and this one only passes it on. */
+  isPassedOn: boolean;
 }
 
 /** Text without comments: a name in a comment is no use of it. Strings that look like comments go too; no name is in those. */
@@ -13,7 +15,7 @@ export const withoutComments = (text: string): string =>
   text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '$1');
 
 const DECLARED =
-  /^export (?:declare )?(?:abstract )?(?:async )?(?:function\*?|const enum|const|let|class|interface|type|enum) (\w+|\{[^}]*\}|\[[^\]]*\])/gm;
+  /^export (?:declare )?(?:abstract )?(?:async )?(?:function\*?|const enum|const|let|class|interface|type(?! \{)|enum) (\w+|\{[^}]*\}|\[[^\]]*\])/gm;
 const LISTED = /^export (?:type )?\{([^}]*)\}/gm;
 
 /** Names of a list such as `a, type B, c as d`: as they are called where they come from. */
@@ -45,10 +47,12 @@ export function exportsOf(file: string): Export[] {
     list!.split(',').flatMap((item) => /(\w+)\s*$/.exec(item)?.[1] ?? []),
   );
   // A function has one export for all of its signatures.
+  const passedOn = new Set(lists.filter((name) => !declared.includes(name)));
   return [...new Set([...declared, ...lists])].map((name) => ({
     file,
     name,
     weight: Math.max(1, gathered(text, name)),
+    isPassedOn: passedOn.has(name),
   }));
 }
 
