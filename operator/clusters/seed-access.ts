@@ -3,8 +3,8 @@ import { LABELS } from '../api/group.ts';
 import { type Seed, seedKubeconfigRef } from '../api/seed.ts';
 import { Applier, knownBy } from '../kube/applier.ts';
 import { KubeClient } from '../kube/client.ts';
-import { unlessAborted } from '../kube/clock.ts';
-import { isTransient } from '../kube/errors.ts';
+import { type Clock, unlessAborted } from '../kube/clock.ts';
+import { isTransient, KubeApiError } from '../kube/errors.ts';
 import { Informer } from '../kube/informer.ts';
 import type { Log } from '../kube/log.ts';
 import type { NetworkPolicy } from '../kube/network-policy.ts';
@@ -25,6 +25,7 @@ import {
   STATEFULSETS,
   type StatefulSet,
 } from '../kube/resources.ts';
+import { ConnectionHealth } from './connection-health.ts';
 import { ensureControlPlanePriority } from './control-plane-priority.ts';
 import type { Resolve } from './host-addresses.ts';
 import { SeedAddresses } from './seed-addresses.ts';
@@ -43,6 +44,8 @@ const namesAddresses = ({ spec }: NetworkPolicy): boolean =>
 const BY_SHOOT = 'shoot';
 /** A seed whose caches are not synced after this time counts as unreachable and is retried. */
 const SYNC_TIMEOUT_MS = 60_000;
+/** Time for the API server of a seed to answer one question. */
+const ASK_MS = 3_000;
 
 /** A seed's client, caches of objects that belong to shoots, and writes that skip no-ops. */
 export class SeedAccess {
@@ -71,6 +74,8 @@ export class SeedAccess {
   hasControlPlanePriority: boolean;
   readonly #log: Log;
   readonly #byKind: ReadonlyMap<string, Informer<any>>;
+  readonly #health: ConnectionHealth;
+  /** Start or end of the last outage. */
   #awayAt: Date | undefined;
 
   constructor(
@@ -82,6 +87,7 @@ export class SeedAccess {
       isElsewhere = false,
       hasControlPlanePriority = false,
       resolve,
+      clock,
     }: {
       name: string;
       identity: string;
@@ -91,6 +97,8 @@ export class SeedAccess {
       hasControlPlanePriority?: boolean;
       /** Stands in for name servers in tests. */
       resolve?: Resolve;
+      /** Replaced in tests. */
+      clock?: Clock;
     },
     log: Log,
     onChange: (shootKey: string, object: KubeObject) => void,
@@ -108,9 +116,16 @@ export class SeedAccess {
       indexes: { [BY_SHOOT]: (o: KubeObject) => [shootOf(o) ?? ''] },
       log,
     };
+    this.#health = new ConnectionHealth({
+      ask: () => answers(client),
+      told: () => {
+        this.#awayAt = new Date();
+      },
+      ...(clock && { clock }),
+    });
     const failed = (error: unknown) => {
-      // // An expired resource version of a watch is no outage.
-      if (isTransient(error)) this.#awayAt = new Date();
+      // An expired resource version is no outage, and one closed watch may be due to a proxy.
+      if (isTransient(error)) this.#health.doubt();
     };
     this.pods = new Informer<Pod>(client, PODS, { ...options, failed });
     this.deployments = new Informer<Deployment>(client, DEPLOYMENTS, options);
@@ -152,9 +167,9 @@ export class SeedAccess {
     await Promise.all([this.addresses.start(signal), ...caches.map((cache) => cache.whenSynced(signal))]);
   }
 
-  /** When its API server last failed to answer. Absent: never since it was opened. */
+  /** Last time when its API server did not answer for seconds. Absent: not since it was opened. */
   get awayAt(): Date | undefined {
-    return this.#awayAt;
+    return this.#health.answers ? this.#awayAt : new Date();
   }
 
   /** Recreates the PriorityClass of control planes after a deletion: no pod that names it could be created. */
@@ -176,6 +191,7 @@ export class SeedAccess {
   }
 
   async stop(): Promise<void> {
+    this.#health.stop();
     await Promise.all([this.addresses.stop(), ...[...this.#byKind.values()].map((cache) => cache.stop())]);
   }
 }
@@ -184,6 +200,16 @@ export class SeedAccess {
 export async function seedIdentityOf(client: KubeClient, signal: AbortSignal): Promise<string> {
   const { metadata } = await client.get(NAMESPACES, 'kube-system', undefined, { signal });
   return metadata.uid ?? '';
+}
+
+/** Whether an API server answers now. A refusal is an answer: the seed's credentials may not read /readyz. */
+async function answers(client: KubeClient): Promise<boolean> {
+  try {
+    await seedIdentityOf(client, AbortSignal.timeout(ASK_MS));
+    return true;
+  } catch (error) {
+    return error instanceof KubeApiError && !isTransient(error);
+  }
 }
 
 /**

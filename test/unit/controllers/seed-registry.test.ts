@@ -1,6 +1,6 @@
-import { expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import type { Seed } from '../../../operator/api/seed.ts';
-import { SeedRegistry } from '../../../operator/clusters/seed-access.ts';
+import { SeedAccess, SeedRegistry } from '../../../operator/clusters/seed-access.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { KubeApiError, KubeUnreachableError } from '../../../operator/kube/errors.ts';
 import { silent } from '../../../operator/kube/log.ts';
@@ -8,8 +8,14 @@ import type { WatchEvent } from '../../../operator/kube/requests/watch.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
 import { buildSeed } from '../../kit/builders/objects.ts';
 import { partOf } from '../../kit/builders/partial.ts';
+import { idle } from '../../kit/turns.ts';
+import { FakeClock } from '../kube/fake-clock.ts';
 
 const seed = buildSeed({ metadata: { name: 'local' } });
+
+afterEach(() => void vi.useRealTimers());
+
+const unreachable = new KubeUnreachableError('GET /pods', new Error('refused'));
 
 /** A garden that is its own seed, and shows what it holds only when it is told to. */
 function slowGarden() {
@@ -41,24 +47,61 @@ function slowGarden() {
   const identity = { metadata: { name: 'kube-system', uid: 'one' } };
   const server = 'https://127.0.0.1:6443';
   const getOrUndefined = async () => ({ kind: 'PriorityClass' });
-  const client = partOf<KubeClient>({ server, watch, get: async () => identity, getOrUndefined });
+  const line = { answers: true };
+  const get = async () => {
+    if (line.answers) return identity;
+    throw unreachable;
+  };
+  const client = partOf<KubeClient>({ server, watch, get, getOrUndefined });
   const registry = new SeedRegistry(client, silent);
-  return { registry, show, breakWatch, watches: () => watches, identity };
+  return { client, registry, show, breakWatch, watches: () => watches, identity, line };
 }
 
+const expired = new KubeApiError('GET /pods', 410, { reason: 'Expired' });
+
 it.each([
-  ['that does not answer was away', new KubeUnreachableError('GET /pods', new Error('refused')), true],
-  ['that has forgotten a resource version was not', new KubeApiError('GET /pods', 410, { reason: 'Expired' }), false],
-])('a seed %s', async (_, failure, away) => {
-  const { registry, show, breakWatch, watches } = slowGarden();
+  ['whose watch fails once was not away', unreachable, true, false],
+  ['that does not answer for seconds was away', unreachable, false, true],
+  ['whose resource version expired was not away', expired, false, false],
+])('a seed %s', async (_, failure, answers, away) => {
+  const { client, show, breakWatch, watches, line } = slowGarden();
+  const clock = new FakeClock();
+  const access = new SeedAccess({ name: 'local', identity: 'one', client, clock }, silent, () => {});
   show();
-  const access = await registry.open(seed, new AbortController().signal);
-  expect(access.awayAt).toBeUndefined();
+  await access.start(AbortSignal.timeout(5000));
   const open = watches();
+  line.answers = answers;
   breakWatch(failure);
   await expect.poll(watches).toBeLessThan(open);
-  await registry.closeAll();
+  for (let second = 0; second < 10; second++) {
+    clock.advance(1000);
+    await idle();
+  }
   expect(access.awayAt !== undefined).toBe(away);
+  await access.stop();
+});
+
+it('a seed is away until it answers again', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  const { client, show, breakWatch, line } = slowGarden();
+  const clock = new FakeClock();
+  const access = new SeedAccess({ name: 'local', identity: 'one', client, clock }, silent, () => {});
+  show();
+  await access.start(AbortSignal.timeout(5000));
+  line.answers = false;
+  breakWatch(unreachable);
+  /** What it says a minute later. */
+  const awayAt = async (minute: number) => {
+    clock.advance(60_000);
+    await idle();
+    vi.setSystemTime(minute * 60_000);
+    return access.awayAt && +access.awayAt / 60_000;
+  };
+  await expect.poll(() => awayAt(1)).toBe(1);
+  expect(await awayAt(2)).toBe(2);
+  line.answers = true;
+  await expect.poll(() => awayAt(3)).toBe(2);
+  await access.stop();
 });
 
 it('opens a seed for all who ask, also when the first of them is stopped', async () => {
