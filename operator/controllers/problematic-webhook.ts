@@ -30,3 +30,17 @@ export function explainWebhook(error: unknown): unknown {
         },
       );
 }
+
+/** Reason and message of a condition about manifests that admission of the cluster refused. @param what the manifests, a noun */
+export function refusalByAdmission(text: string, what: string) {
+  const name = webhookIn(text);
+  if (name === undefined)
+    return {
+      reason: 'RefusedByAdmission',
+      message: `an admission policy of the cluster refuses ${what}. Exempt namespace kube-system from that policy: ${text}`,
+    } as const;
+  return {
+    reason: 'ProblematicWebhook',
+    message: `webhook "${name}" of the cluster refuses ${what}, or does not answer. Repair its server, or exempt namespace kube-system from it: ${text}`,
+  } as const;
+}

@@ -176,6 +176,12 @@ const SYSTEM = {
     'It covers namespace kube-system, which the operator writes to.',
     'Exempt namespace kube-system from the policy or webhook that the message names.',
   ),
+  ProblematicWebhook: explained(
+    'False: webhook "..." of the cluster refuses what the operator applies, or does not answer',
+    'The webhook that the message names blocks system components.',
+    'The server of the webhook is down, or the webhook covers namespace kube-system and refuses.',
+    'Repair the server of the webhook, or exempt namespace kube-system from the webhook.',
+  ),
   TunnelDown: explained(
     'False: no tunnel agent is connected to an API server',
     'kubectl logs, exec and port-forward, webhooks and aggregated APIs fail.',
@@ -239,6 +245,12 @@ export const MIRRORED = {
       'A webhook or policy in the cluster blocks the addon.',
       'The policy covers namespace kube-system, in which the addon runs.',
       'Exempt the pods of metrics-server in namespace kube-system from that policy.',
+    ),
+    ProblematicWebhook: explained(
+      'False: webhook "..." of the cluster refuses metrics-server, or does not answer',
+      'The webhook that the message names blocks the addon.',
+      'The server of the webhook is down, or the webhook covers namespace kube-system and refuses.',
+      'Repair the server of the webhook, or exempt namespace kube-system from the webhook.',
     ),
   },
   Draining: {

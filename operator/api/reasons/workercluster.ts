@@ -6,7 +6,7 @@ const REFUSED = {
     'False: spec.FIELD: what is wrong with it',
     'The spec was refused as a whole; a cluster that exists stays as it was.',
     'A field asks for something that the profile, the provider or the mode cannot give.',
-    'Correct the field that the message begins with, and apply the manifest again.',
+    'Correct the field that the message begins with, and apply or scale again.',
   ),
   QuotaExceeded: explained(
     'False: spec.dataPlaneNodes: ... is more than Quota ... has left',

@@ -260,7 +260,7 @@ describe('after a stop', () => {
     const conditions = [{ type: 'SpecAccepted', status: 'False', reason: 'ConfigurationProblem', message }];
     cluster = { ...ready(2), status: { observedGeneration: 1, conditions } };
     expect((await tryRun(['wait', 'demo'])).said).toContain(
-      `${message}. Correct the field that the message begins with, and apply the manifest again. See "coppice describe demo"`,
+      `${message}. Correct the field that the message begins with, and apply or scale again. See "coppice describe demo"`,
     );
     expect((await tryRun(['wait', 'demo', '-n', 'team'])).said).toContain('See "coppice describe demo -n team"');
   });

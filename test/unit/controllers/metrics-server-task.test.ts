@@ -174,12 +174,12 @@ describe('metrics-server', () => {
     expect(one.live.size).toBe(1);
   });
 
-  it('a policy of the cluster that refuses it ends no operation, is told, and is tried again', async () => {
+  it('a webhook of the cluster that refuses it ends no operation, is reported, and is retried', async () => {
     const one = cluster();
     one.ready();
     one.refuse('Deployment');
     expect(await one.look()).toMatchObject({
-      reason: 'RefusedByAdmission',
+      reason: 'ProblematicWebhook',
       message: expect.stringContaining(`Deployment kube-system/${METRICS_SERVER_APP}: `),
     });
     one.refuse('');

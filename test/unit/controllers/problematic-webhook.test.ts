@@ -4,6 +4,7 @@ import { retryDelayMs } from '../../../operator/controllers/backoff.ts';
 import { codesOfRefusal, explainWebhook, webhookIn } from '../../../operator/controllers/problematic-webhook.ts';
 import { scaleIn } from '../../../operator/controllers/shoot/machines/machine-removal.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { addonsCondition } from '../../../operator/controllers/shoot/status/addons-condition.ts';
 import { systemCondition } from '../../../operator/controllers/shoot/status/node-conditions.ts';
 import {
   leasesBlocked,
@@ -166,4 +167,23 @@ it('cluster DNS whose pods are of nodes that have gone does not serve, and the w
     message: `cluster DNS is not ready yet (1 pods): ${DEAD}`,
     codes: ['ERR_PROBLEMATIC_WEBHOOK'],
   });
+});
+
+it.each([
+  ['a dead webhook', DEAD, 'ProblematicWebhook', 'webhook "all.policy.example.com" of the cluster refuses'],
+  [
+    'a policy',
+    'deployments.apps "coredns" is forbidden: labels',
+    'RefusedByAdmission',
+    'an admission policy of the cluster',
+  ],
+])('SystemComponentsHealthy and AddonsReady name %s', (_, refused, reason, begins) => {
+  const shoot = { spec: { addons: { metricsServer: { enabled: true } } } };
+  const inside = { nodes: [], pods: [], machines: [] };
+  const facts = { shoot, inside, pools: [], systemRefused: refused, metricsServer: { refused } } as never;
+  const message = expect.stringMatching(new RegExp(`^${begins}`));
+  for (const said of [systemCondition(facts, 1), addonsCondition(facts, 1)])
+    expect(said).toMatchObject({ status: 'False', reason, message });
+  const blocked = { inside, pools: [], blocked: new Map([['system', refused]]) } as never;
+  expect(systemCondition(blocked, 1)).toMatchObject({ reason });
 });

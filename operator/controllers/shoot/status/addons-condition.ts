@@ -4,7 +4,7 @@ import type { Reason } from '../../../api/reasons.ts';
 import { conditionIsTrue, type Pod } from '../../../kube/resources.ts';
 import { METRICS_API, METRICS_SERVER_APP } from '../../../shoot/metrics-server.ts';
 import { type Said, say } from '../../conditions.ts';
-import { codesOfRefusal } from '../../problematic-webhook.ts';
+import { codesOfRefusal, refusalByAdmission } from '../../problematic-webhook.ts';
 import type { RunningFacts } from './facts.ts';
 
 /** Number of Ready, non-terminating pods with that label `k8s-app`. */
@@ -34,11 +34,10 @@ export function addonsCondition(
       'OthersServe',
       `metrics-server is not run: ${foreign} serves ${METRICS_API} already; delete that APIService, or take addons.metricsServer out of the spec`,
     );
-  if (refused !== undefined)
-    return not(
-      'RefusedByAdmission',
-      `an admission policy of the cluster refuses metrics-server. Exempt namespace kube-system from that policy: ${refused}`,
-    );
+  if (refused !== undefined) {
+    const { reason, message } = refusalByAdmission(refused, 'metrics-server');
+    return not(reason, message);
+  }
   if (readyPodsOf(METRICS_SERVER_APP, facts.inside.pods) === 0 || served === undefined)
     return not(
       'Starting',

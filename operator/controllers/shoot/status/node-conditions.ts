@@ -1,7 +1,7 @@
 import { conditionIsTrue, type Pod } from '../../../kube/resources.ts';
 import { KONNECTIVITY_AGENT_APP } from '../../../shoot/konnectivity-agent.ts';
 import { allNodesReady, say } from '../../conditions.ts';
-import { codesOfRefusal } from '../../problematic-webhook.ts';
+import { codesOfRefusal, refusalByAdmission } from '../../problematic-webhook.ts';
 import { startupTaintsLine } from '../../startup-taints.ts';
 import { because } from '../tasks/blocked-inside.ts';
 import type { RunningFacts } from './facts.ts';
@@ -63,14 +63,10 @@ export function systemCondition(facts: RunningFacts, desired: number) {
       'NotObserved',
       'unknown until the API server answers',
     );
-  if (facts.systemRefused)
-    return say(
-      'SystemComponentsHealthy',
-      false,
-      'RefusedByAdmission',
-      `an admission policy of the cluster refuses what the operator applies. Exempt namespace kube-system from that policy: ${facts.systemRefused}`,
-      codesOfRefusal(facts.systemRefused),
-    );
+  if (facts.systemRefused) {
+    const { reason, message } = refusalByAdmission(facts.systemRefused, 'what the operator applies');
+    return say('SystemComponentsHealthy', false, reason, message, codesOfRefusal(facts.systemRefused));
+  }
   const { pods } = facts.inside;
   const podsOf = (app: string) =>
     pods.filter((pod) => pod.metadata.labels?.['k8s-app'] === app && !pod.metadata.deletionTimestamp);
@@ -84,7 +80,8 @@ export function systemCondition(facts: RunningFacts, desired: number) {
     const starting = startupTaintsLine(facts.inside.nodes, facts.pools);
     const blocked = facts.blocked?.get('system');
     const why = `cluster DNS is not ready yet (${dns.length} pods)${because(starting ?? blocked)}`;
-    const reason = starting ? 'StartupTaints' : blocked ? 'RefusedByAdmission' : 'NotReady';
+    const refused = blocked ? refusalByAdmission(blocked, 'pods').reason : 'NotReady';
+    const reason = starting ? 'StartupTaints' : refused;
     return say('SystemComponentsHealthy', false, reason, why, codesOfRefusal(why));
   }
   if (facts.tunnel && !agents.some(isReady))
