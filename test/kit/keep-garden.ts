@@ -148,8 +148,9 @@ async function keep(file: string): Promise<void> {
     ca: server.ca,
     stored: Object.fromEntries(
       Object.entries(await server.dump())
-        .filter(([key]) => KEPT.test(key))
-        .map(([key, text]) => [key, JSON.parse(text)]),
+        .map(([key, text]): [string, KubeObject] => [key, JSON.parse(text)])
+        // Receipts are in the operator's namespace, under names that depend on their cluster.
+        .filter(([key, { metadata }]) => KEPT.test(key) || metadata?.labels?.[LABELS.managedBy] === 'coppice'),
     ),
     made: Object.fromEntries(cloud.made),
   };
