@@ -26,23 +26,26 @@ import { StateDirectory } from './state/state.ts';
 import { isLocked, withLock } from './toolchain/lock.ts';
 
 const DAEMON = fileURLToPath(new URL('./daemon/daemon.ts', import.meta.url));
-/** It works while the garden starts, and hardly ever after: what V8 would keep from then is 13 MiB (docs/seen/benchmarks.md). */
+/**
+ * V8's young generation: the daemon is busy only during the start, and would keep 13 MiB from it
+ * (docs/seen/benchmarks.md).
+ */
 const YOUNG_GENERATION = '--max-semi-space-size=1';
 /** Filled by bin/setup. */
 const COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/coppice', import.meta.url));
 const POLL_MS = 60;
 const PID_FILE_POLL_MS = 3;
-/** How soon it is seen here that somebody else has ended the garden. */
+/** Interval of checks whether another command ended the garden. */
 const END_POLL_MS = 500;
-/** For how long a daemon that was killed may be replaced by one of another version. */
+/** Time in which a killed daemon may be replaced by one of another version. */
 const REPLACED_PATIENCE_MS = 10_000;
 const STOP_PATIENCE_MS = 45_000;
 const DAEMON_PATIENCE_MS = 20_000;
 const KILL_PATIENCE_MS = 5_000;
 const MIB = 1024 * 1024;
-/** etcd begins with a file of that size. */
+/** Initial size of etcd's file. */
 const LEAST_ROOM_MIB = 64;
-/** What the daemon gets of the caller's environment: nothing that concerns only the caller's terminal or session. */
+/** Environment variables passed to the daemon: none of the caller's terminal or session. */
 const PASSED =
   /^(PATH|HOME|LANG|TZ|USER|GO.*|(HTTPS?|NO|ALL)_PROXY|(https?|no|all)_proxy|COPPICE_.*|NODE_COMPILE_CACHE|NODE_EXTRA_CA_CERTS|SSL_CERT_.*|DOCKER_CONFIG|REGISTRY_AUTH_FILE|XDG_RUNTIME_DIR|DEBIAN_FRONTEND)$/;
 
@@ -54,10 +57,10 @@ interface GardenInfo {
   kubeconfigFile: string;
   seed: 'local' | 'kubeconfig' | 'none';
   ranges: Ranges;
-  /** Of the daemon's start, which may lie back. */
+  /** Durations of the daemon's start, which may be in the past. */
   apiserverAfterMs?: number;
   readyAfterMs?: number;
-  /** Why there is no seed and what to do, for example. */
+  /** For example why there is no seed, with advice. */
   notice?: string;
 }
 
@@ -66,14 +69,14 @@ export interface ComponentStatus {
   state: ProcessState;
   pid?: number;
   restarts: number;
-  /** Why it ended last, if it did. */
+  /** Why it last ended, if it did. */
   message?: string;
 }
 
 export interface GardenStatus {
   /** Whether the daemon runs. */
   running: boolean;
-  /** `unattended`: the daemon was killed, and what it has started runs without it. */
+  /** `unattended`: the daemon was killed, and its processes run without it. */
   phase: 'absent' | 'starting' | 'ready' | 'stopping' | 'stopped' | 'failed' | 'unattended';
   error?: string;
   notice?: string;
@@ -83,10 +86,10 @@ export interface GardenStatus {
   egress?: EgressStatus;
 }
 
-/** Room on the disk of a folder, in whole MiB. */
+/** Free disk space of a folder, in whole MiB. */
 const roomIn = async (folder: string): Promise<number> => Math.floor((await diskRoom(folder)) / MIB);
 
-/** Refuses to begin what would fail in the middle. */
+/** Refuses to begin work for which disk space is insufficient. */
 async function needRoom(folder: string): Promise<void> {
   const left = await roomIn(folder);
   if (left >= LEAST_ROOM_MIB) return;
@@ -100,34 +103,37 @@ interface Options {
 
 interface UpOptions extends Options {
   signal?: AbortSignal;
-  /** Whether the garden outlives the command that brings it up. */
+  /** Whether the garden outlives the command that starts it. */
   isInBackground?: boolean;
 }
 
-/** A daemon at work. */
+/** A running daemon. */
 interface EnsuredDaemon {
-  /** What the status said when it was looked for. */
+  /** Status at the time of the check. */
   before: Awaited<ReturnType<typeof readStatus>>;
-  /** Whether it was at work before. */
+  /** Whether it was already running. */
   isUp: boolean;
-  /** Whether a garden ran that was not about to end, also one of another version. */
+  /** Whether a garden, also of another version, was running and not stopping. */
   wasAtWork: boolean;
-  /** Why one that was started ended before it could say so itself; undefined as long as it has not. Absent: it was at work before. */
+  /**
+   * Why a newly started daemon exited before it could report; undefined while it has not. Absent: it was already
+   * running.
+   */
   daemonFailure?: () => string | undefined;
 }
 
 interface GardenOptions {
   /** Default $COPPICE_HOME or ~/.coppice. */
   home?: string;
-  /** File of a cluster to use as the seed. */
+  /** Kubeconfig of a cluster to use as the seed. */
   seedKubeconfig?: string;
-  /** What `up` allows its mirror of images from then on. */
+  /** Registry settings that `up` applies to the image mirror. */
   registries?: RegistryWords;
-  /** Where `up` lets pods go from then on. */
+  /** Outbound policy that `up` applies. */
   egress?: EgressPolicy;
 }
 
-/** An embedded garden, with or without its processes running. */
+/** An embedded garden, running or not. */
 export class Garden {
   readonly directory: StateDirectory;
   readonly #seedKubeconfig: string | undefined;
@@ -146,13 +152,13 @@ export class Garden {
   }
 
   /**
-   * Brings the garden up and resolves when all of it serves. Does nothing more when it runs; goes on from its state
-   * otherwise, whatever has died. Throws with the reason when it cannot be; an aborted `signal` ends only the waiting.
+   * Starts the garden and resolves when everything serves. No-op when it runs; otherwise it continues from its state,
+   * whichever processes died. Throws the reason of a failure; an aborted `signal` only ends the wait.
    */
   async up(options: UpOptions = {}): Promise<GardenInfo> {
     const { onProgress, signal, isInBackground = false } = options;
     const { directory } = this;
-    // What a newer Coppice has written stays as it is.
+    // // State written by a newer Coppice stays unchanged.
     await directory.read();
     await directory.make();
     await changeSettings(directory.registriesFile, this.#registries);
@@ -166,7 +172,7 @@ export class Garden {
       onProgress?.({ stage: 'garden', message: 'waiting for another coppice command, which is changing the garden' });
     const ensure = async () => {
       const daemon = await this.#ensureDaemon(onProgress);
-      // A full disk keeps nobody from a garden that runs.
+      // // A full disk must not block access to a running garden.
       await takeHold(directory.holderFile, isInBackground, daemon.wasAtWork).catch(() => {});
       return daemon;
     };
@@ -177,7 +183,7 @@ export class Garden {
     return this.#whenUp(daemon, options);
   }
 
-  /** Tells what the daemon does until all of the garden serves. Throws with the reason when that will not be. */
+  /** Reports the daemon's progress until the whole garden serves. Throws the reason when it fails. */
   async #whenUp(
     { before, isUp, daemonFailure }: EnsuredDaemon,
     { onProgress, signal }: Options & { signal?: AbortSignal },
@@ -189,7 +195,7 @@ export class Garden {
     for (;;) {
       signal?.throwIfAborted();
       const status = await readStatus(directory.statusFile);
-      // Until the new daemon has written, the file is its predecessor's.
+      // // Until the new daemon has written, the file is its predecessor's.
       const isOld = !isUp && status?.startedAt === before?.startedAt && status?.daemon.pid === before?.daemon.pid;
       if (status && !isOld) {
         const { sequence, events } = status.progress;
@@ -198,12 +204,12 @@ export class Garden {
         const isAsked = !this.#egress || !status.egress || status.egress.policy === this.#egress;
         const isPatient = performance.now() - startedAt < DAEMON_PATIENCE_MS;
         if (status.phase === 'ready' && (isAsked || !isPatient)) {
-          // One that was not ready then makes them itself.
+          // // A daemon that was not ready then creates them itself.
           if (isUp && before?.phase === 'ready') await this.#restoreBindings(signal);
           return this.#info(status);
         }
         if (status.phase === 'failed') throw new Error(status.error ?? `the garden failed: see ${logFile}`);
-        // One that is `stopping` may be about to say why it has failed.
+        // // A `stopping` daemon may be about to report why it failed.
         if (status.phase === 'stopped') throw new Error('another coppice command stopped the garden: run this again');
         if (!status.isAlive) throw new Error(`the garden's daemon exited: ${await lastError(logFile)} (${logFile})`);
       } else {
@@ -221,16 +227,16 @@ export class Garden {
     await restoreBindings(this.directory, signal);
   }
 
-  /** Starts a daemon where none is at work. Resolves when `stop` would find it. */
+  /** Starts a daemon where none is running. Resolves when `stop` would find it. */
   async #ensureDaemon(onProgress: Options['onProgress']): Promise<EnsuredDaemon> {
     const { directory } = this;
-    // Another one may have taken all of it away meanwhile.
+    // // Another command may have removed everything meanwhile.
     await directory.make();
     const before = await readStatus(directory.statusFile);
     const code = codeDigest();
     const isReady = before?.isAlive && before.phase === 'ready';
     const isStarting = before?.isAlive && before.phase === 'starting';
-    // One that starts may be installing packages of this machine, and killed in the middle it would leave them broken.
+    // // A starting daemon may be installing system packages, which killing it would leave broken.
     const wasAtWork = Boolean(isReady || isStarting);
     if (isStarting || (isReady && before.code === code)) return { before, isUp: true, wasAtWork };
     await needRoom(directory.root);
@@ -239,7 +245,10 @@ export class Garden {
     return { before, isUp: false, wasAtWork, daemonFailure: await this.#startDaemon(code) };
   }
 
-  /** Asked to end it would take all down; killed it leaves what it has started to the next, which takes over what is the same. */
+  /**
+   * Kills the daemon alone: SIGTERM would stop the garden, while after SIGKILL the next daemon takes over its unchanged
+   * processes.
+   */
   async #endDaemonAlone(daemon: ProcessIdentity, onProgress: Options['onProgress']): Promise<void> {
     const { readyToTakeOver } = await import('./daemon/take-over.ts');
     await readyToTakeOver(this.directory, (event) => {
@@ -254,7 +263,7 @@ export class Garden {
     await whenGone(daemon, KILL_PATIENCE_MS);
   }
 
-  /** Returns what tells why the daemon has ended before it could say so itself; undefined as long as it has not. */
+  /** Returns a function that tells why the daemon exited before it could report; undefined while it has not. */
   async #startDaemon(code: string): Promise<() => string | undefined> {
     const env = Object.fromEntries(
       Object.entries(process.env).filter(
@@ -274,12 +283,12 @@ export class Garden {
       failure = error.message;
     });
     child.once('exit', (code, signal) => {
-      // One that ends well has found another that runs.
+      // // A daemon that exits with success has found another running one.
       if (code !== 0) failure = signal ? `it was killed by ${signal}` : `it exited with code ${code}`;
     });
     const ended = new Promise((resolve) => child.once('close', resolve).once('error', resolve));
     child.unref();
-    // Until then nobody who stops the garden would know of it.
+    // // Until the pid file exists, `stop` would not find the daemon.
     const isOver = () => failure !== undefined || child.exitCode !== null || child.signalCode !== null;
     while (!existsSync(pidFile) && !isOver()) await Promise.race([sleep(PID_FILE_POLL_MS), ended]);
     return () => failure;
@@ -302,12 +311,12 @@ export class Garden {
     };
   }
 
-  /** Whether the garden ends with this command, and not with another one or with none. */
+  /** Whether the garden ends with this command, rather than with another or none. */
   isHeldHere(): Promise<boolean> {
     return isHeldHere(this.directory.holderFile);
   }
 
-  /** How it is now. Never throws because something is down. */
+  /** Present status. Never throws because a component is down. */
   async status(): Promise<GardenStatus> {
     const { directory } = this;
     const [status, state, ca] = await Promise.all([
@@ -340,24 +349,24 @@ export class Garden {
   }
 
   /**
-   * Resolves when the garden has been ended by somebody else: `stopped`, `gone` with its state, or `dead` when its daemon was killed or
-   * has failed. Undefined when `signal` aborts first.
+   * Resolves when another command has ended the garden: `stopped`, `gone` with its state, or `dead` when its daemon was
+   * killed or failed. Undefined when `signal` aborts first.
    */
   async whenEnded(signal: AbortSignal): Promise<'stopped' | 'gone' | 'dead' | undefined> {
     let silentSince: number | undefined;
-    // Seen twice: the lock may be gone a moment before the status is.
+    // // Confirmed by a second check: the lock may be released before the status is written.
     let wasStopped = false;
     while (!signal.aborted) {
       const status = await readStatus(this.directory.statusFile);
       if (!status) return 'gone';
       if (status.isAlive) silentSince = undefined;
       else if (status.phase === 'stopped') {
-        // Whoever deletes the garden stops it first, and holds the lock until its state is gone.
+        // // A deletion stops the garden first, and holds the lock until the state is gone.
         const isChanging = await isLocked(this.directory.changeLock);
         if (!isChanging && wasStopped) return 'stopped';
         wasStopped = !isChanging;
       } else {
-        // One of another version may be about to take its place.
+        // // A daemon of another version may be about to replace it.
         silentSince ??= performance.now();
         if (status.phase === 'failed' || performance.now() - silentSince > REPLACED_PATIENCE_MS) return 'dead';
       }
@@ -366,7 +375,7 @@ export class Garden {
     return undefined;
   }
 
-  /** Ends every process, pods' included; the state stays for the next `up`. Whoever brings it up meanwhile waits. */
+  /** Ends every process, including pods; the state stays for the next `up`, which waits for the stop. */
   async stop({ onProgress }: Options = {}): Promise<void> {
     const { directory } = this;
     if (!existsSync(directory.root)) return;
@@ -385,7 +394,7 @@ export class Garden {
     await takeDownSeed(directory);
   }
 
-  /** Takes everything away: processes, mounts, network, cgroups, state. */
+  /** Removes everything: processes, mounts, network, cgroups, state. */
   async down({ onProgress }: Options = {}): Promise<void> {
     const { directory } = this;
     const remove = async () => {
@@ -397,7 +406,7 @@ export class Garden {
     onProgress?.({ stage: 'garden', message: 'gone', fraction: 1 });
   }
 
-  /** A user's kubeconfig as YAML. Throws when the garden has never been up. */
+  /** A user's kubeconfig as YAML. Throws when the garden was never up. */
   async kubeconfig(user: User = 'admin'): Promise<string> {
     const text = await readText(this.directory.kubeconfigFile(user));
     if (text === undefined) throw new Error('there is no garden here: start one with "coppice up"');

@@ -3,27 +3,27 @@ import { foreignMember, planMemberRemoval } from './etcd-member-removal.ts';
 
 /** Input of planControlPlaneSize. */
 export interface ControlPlaneSizeObservation {
-  /** Machines wanted: 1, 3 or 5. */
+  /** Desired machines: 1, 3 or 5. */
   desired: number;
-  /** How many machines are asked for now. */
+  /** Machines currently requested. */
   asked: number;
-  /** Peer URL that machine N's etcd member has, by ordinal. */
+  /** Peer URL of machine N's etcd member, by ordinal. */
   peerURLs: string[];
-  /** etcd's members; absent: there is no majority that answers. */
+  /** etcd's members; absent: no majority answers. */
   members?: EtcdMember[] | undefined;
-  /** Ordinals of machines that exist, those on their way out included. */
+  /** Ordinals of existing machines, those being deleted included. */
   machines: number[];
-  /** Ordinals of machines that have joined: kubeadm has marked their nodes, which it does last. */
+  /** Ordinals of joined machines: kubeadm has labelled their nodes, its last step. */
   joined: number[];
-  /** Ordinals of which there is a volume. */
+  /** Ordinals with a volume. */
   volumes: number[];
-  /** Ordinals of machines whose volume is not the one that they joined from: what was on that is lost. */
+  /** Ordinals of machines whose volume is not the one that they joined with: its data is lost. */
   lost: number[];
-  /** Ordinals of machines of another Kubernetes version than is wanted. */
+  /** Ordinals of machines of another Kubernetes version than desired. */
   outdated: number[];
   /** Ordinals of machines whose API server is ready. */
   ready: number[];
-  /** Ordinals of machines that pods have left, as far as they are waited for. */
+  /** Ordinals of drained machines, where draining is awaited. */
   drained: number[];
   /** Ordinals of machines that get no new requests. */
   closed: number[];
@@ -33,7 +33,7 @@ export interface ControlPlaneSizeObservation {
 export type ControlPlaneSizeAction =
   | { type: 'ask-for'; machines: number }
   | { type: 'transfer-leadership'; from: string; to: string }
-  /** `thenAskFor`: at once, since the API server of a machine whose member has left answers nobody any more. */
+  /** `thenAskFor`: requested at once, since the API server of a machine without its member no longer answers. */
   | { type: 'remove-member'; ordinal: number; id: string; thenAskFor?: number }
   | { type: 'remove-node'; ordinal: number }
   | { type: 'forget-volume'; ordinal: number }
@@ -42,10 +42,10 @@ export type ControlPlaneSizeAction =
   | { type: 'close'; ordinal: number }
   | { type: 'replace'; ordinal: number };
 
-/** With fewer members etcd has no majority while one of them is made anew. */
+/** With fewer members etcd loses its majority while one is recreated. */
 export const FEWEST_TO_REPLACE = 3;
 
-/** `waitFor`: what has to happen first, in words. Neither: all is as wanted. */
+/** `waitFor`: the obstacle, for messages. Without action and `waitFor` the control plane is as desired. */
 export interface ControlPlaneSizePlan {
   action?: ControlPlaneSizeAction;
   waitFor?: string;
@@ -54,10 +54,10 @@ export interface ControlPlaneSizePlan {
 }
 
 /**
- * The next single step from the machines of a control plane that there are to those that are wanted, pure. One machine at a time:
- * kubeadm brings its etcd member in, first as a learner; on the way out the member leaves etcd before its machine and its data go. One of
- * another version is made anew over its data while all others serve; where there are too few for that, there are more until it is done.
- * Keeps no memory: after a crash at any point it goes on from what it sees.
+ * The next single step from a control plane's present machines to the desired ones. Pure and stateless: after a crash
+ * it continues from what it observes. One machine at a time: kubeadm adds its etcd member, first as a learner; on
+ * removal the member leaves etcd before its machine and data are deleted. A machine of another version is recreated
+ * over its data while all others serve; where there are too few for that, further machines are added until it is done.
  */
 export function planControlPlaneSize(observed: ControlPlaneSizeObservation): ControlPlaneSizePlan {
   const { asked, peerURLs, machines, joined, volumes, lost, outdated } = observed;
@@ -69,7 +69,7 @@ export function planControlPlaneSize(observed: ControlPlaneSizeObservation): Con
   }));
   const unknown = members.find((member) => member.ordinal < 0);
   if (unknown) return { waitFor: foreignMember(unknown), blocked: true };
-  // What left in the middle of being taken away goes before anything else: data of a member that etcd has let go must never come back.
+  // // A removal that has begun is finished first: the data of a removed member must never come back.
   const leaving = machines.find((ordinal) => ordinal >= asked);
   if (leaving !== undefined) return { waitFor: `machine ${leaving} to be gone` };
   const left = volumes.find((ordinal) => ordinal >= asked);
@@ -77,8 +77,9 @@ export function planControlPlaneSize(observed: ControlPlaneSizeObservation): Con
   if (orphan) return leave(orphan, members);
   if (left !== undefined) return { action: { type: 'remove-volume', ordinal: left } };
 
-  // It must join as somebody new: a member that has forgotten what it agreed to would endanger what the others know. The node goes first:
-  // the machine can join again as soon as etcd has let it go, and its kubelet would miss the loss of a node that it has just made.
+  // // It must join as a new member: a member that has lost its log would endanger acknowledged writes. The node is
+  // deleted first: the machine can rejoin as soon as its member is removed, and its kubelet would not notice the
+  // deletion of a node it has just created.
   const forgetful = lost[0];
   if (forgetful !== undefined) {
     if (joined.includes(forgetful)) return { action: { type: 'remove-node', ordinal: forgetful } };
@@ -90,17 +91,17 @@ export function planControlPlaneSize(observed: ControlPlaneSizeObservation): Con
     const step: ControlPlaneSizePlan = last
       ? leave(last, members)
       : { action: { type: 'ask-for', machines: asked - 1 } };
-    // Its member may be fine where its API server is still to come.
+    // // Its member may be healthy while its API server is not serving yet.
     const away = range(desired).find((ordinal) => !observed.ready.includes(ordinal));
     if (step.action && away !== undefined) return { waitFor: `machine ${away} to serve` };
     return step.action?.type === 'remove-member' ? { action: { ...step.action, thenAskFor: asked - 1 } } : step;
   }
   const absent = range(asked).find((ordinal) => !members.some((member) => member.ordinal === ordinal));
   if (absent !== undefined) {
-    // It had joined, and etcd was told to let it go: it cannot come back as it is.
+    // // It had joined, and its member was removed from etcd: it cannot rejoin.
     const hasLeft = joined.includes(absent) && absent > 0 && absent === asked - 1;
     if (hasLeft) return { action: { type: 'ask-for', machines: absent } };
-    // By its own version it could not join any more.
+    // // With its own version it could not rejoin.
     if (outdated.includes(absent)) return { action: { type: 'replace', ordinal: absent } };
     return { waitFor: `machine ${absent} to join etcd` };
   }
@@ -114,7 +115,7 @@ export function planControlPlaneSize(observed: ControlPlaneSizeObservation): Con
   return outdated.length > 0 ? replaceOne(observed, members) : {};
 }
 
-/** The next step by which an outdated machine is made anew. All members are healthy. */
+/** The next step to recreate an outdated machine. All members are healthy. */
 function replaceOne(
   { asked, closed, drained, outdated, ready }: ControlPlaneSizeObservation,
   members: readonly Located[],
@@ -122,7 +123,7 @@ function replaceOne(
   const away = range(asked).find((ordinal) => !ready.includes(ordinal));
   if (away !== undefined && !outdated.includes(away)) return { waitFor: `machine ${away} to serve` };
   const leads = (ordinal: number) => members.some((member) => member.ordinal === ordinal && member.leader);
-  // Who leads comes last: leadership moves once.
+  // // The leader last: leadership moves once.
   const ordinal = away ?? outdated.find((one) => !leads(one)) ?? outdated[0]!;
   if (!drained.includes(ordinal)) return { action: { type: 'drain', ordinal } };
   if (leads(ordinal)) {
@@ -133,7 +134,7 @@ function replaceOne(
   return { action: { type: closed.includes(ordinal) ? 'replace' : 'close', ordinal } };
 }
 
-/** Whether the others are a majority of etcd that answers. */
+/** Whether the others are an answering majority of etcd. */
 const keepMajority = (one: Located, members: readonly Located[]): boolean =>
   !one.learner &&
   members.filter(({ healthy, id, learner }) => id !== one.id && healthy && !learner).length >

@@ -1,19 +1,19 @@
 import type { EtcdMember } from '../etcd/etcd-client.ts';
 
-/** What has to be done, or to happen, before a member is no longer one of etcd's. */
+/** The next step, or the obstacle, of a member's removal from etcd. */
 export type MemberRemoval =
   | { action: { type: 'transfer-leadership'; from: string; to: string } | { type: 'remove-member'; id: string } }
   | { waitFor: string; blocked?: true };
 
-/** That etcd has a member which is no machine or pod of the control plane, and what to do about it. Pure. */
+/** Message on an etcd member that is no machine or pod of the control plane, with advice. Pure. */
 export const foreignMember = ({ id, name, peerURLs }: EtcdMember): string =>
   `etcd has member ${name || id} at ${peerURLs.join(', ')}, which Coppice did not add: remove it with etcdctl`;
 
 /**
- * The next step by which a member is removed from etcd, pure. It goes only while those that stay keep a majority that answers, and hands the
- * leadership over first.
- * @param members all of them; the first of them that answers becomes the leader
- * @param called what the member is called in words
+ * The next step of a member's removal from etcd. Pure. It is removed only while the remaining members keep an answering
+ * majority, after it has transferred leadership.
+ * @param members all members; the first healthy one becomes the leader
+ * @param called the member's name for messages
  */
 export function planMemberRemoval(going: EtcdMember, members: readonly EtcdMember[], called: string): MemberRemoval {
   const remove: MemberRemoval = { action: { type: 'remove-member', id: going.id } };

@@ -1,53 +1,55 @@
 import type { EtcdMember } from '../etcd/etcd-client.ts';
 import { foreignMember, planMemberRemoval } from './etcd-member-removal.ts';
 
-/** UIDs of claims, by the ordinal of the member. */
+/** UIDs of claims, by ordinal of the member. */
 export type EtcdVolumes = Readonly<Record<number, string>>;
 
-/** What planEtcd decides from. */
+/** Input of planEtcd. */
 export interface EtcdObservation {
-  /** Members wanted: 1, 3 or 5. */
+  /** Desired members: 1, 3 or 5. */
   desired: number;
-  /** `spec.replicas` of the StatefulSet; 0 when there is none yet. */
+  /** `spec.replicas` of the StatefulSet; 0 when it does not exist. */
   replicas: number;
-  /** Whether the members are recorded to have formed their cluster. */
+  /** Whether the members have formed their cluster, as recorded. */
   initialised: boolean;
-  /** Peer URL of every member that has a Service, by ordinal; at least `desired` and `replicas` of them. */
+  /** Peer URL of each member with a Service, by ordinal; at least `desired` and `replicas` of them. */
   peerURLs: string[];
   /** Undefined while no member answers. */
   members?: EtcdMember[];
-  /** The volumes that there are. Seen before the members: a member that answers has data on this one, or on a later one. */
+  /**
+   * The existing volumes. Observed before the members: an answering member has its data on this volume or a later one.
+   */
   volumes: EtcdVolumes;
-  /** The volumes on which members were last seen to vote. */
+  /** The volumes on which members were last seen voting. */
   noted: EtcdVolumes;
-  /** Ordinals that running API servers talk to; a member is only removed once none does. */
+  /** Ordinals that running API servers use; a member is removed only once none does. */
   inUse: number[];
 }
 
-/** One safe step. Members are named by the ordinal of their pod. */
+/** One safe step. Members are identified by their pod's ordinal. */
 export type EtcdAction =
   | { type: 'scale'; replicas: number }
   | { type: 'mark-initialised'; volumes: EtcdVolumes }
   | { type: 'note-volumes'; volumes: EtcdVolumes }
-  /** `volumes`: to be noted before; who joins is told of their members. */
+  /** `volumes`: recorded before; the joining member is told of their members. */
   | { type: 'add-learner'; ordinal: number; peerURL: string; volumes: EtcdVolumes }
-  /** `volumes`: to be noted after. */
+  /** `volumes`: recorded after. */
   | { type: 'promote'; ordinal: number; id: string; volumes: EtcdVolumes }
   | { type: 'transfer-leadership'; from: string; to: string }
-  /** `lost`: since its volume is. */
+  /** `lost`: because its volume is lost. */
   | { type: 'remove-member'; ordinal: number; id: string; lost?: true }
   | { type: 'delete-volume'; ordinal: number };
 
-/** The next step, or what is waited for, or neither: then all is as wanted. */
+/** The next step, or the obstacle; without either all is as desired. */
 interface EtcdPlan {
   action?: EtcdAction;
-  /** For people: why there is nothing to do yet. */
+  /** For messages: why no step can be taken yet. */
   waitFor?: string;
-  /** Only a person can go on from here. */
+  /** Only a person can resolve this. */
   blocked?: boolean;
-  /** Ordinals that API servers should talk to. */
+  /** Ordinals that API servers should use. */
   endpoints: number[];
-  /** Members that it goes to first; fewer than wanted where one has left from the middle. */
+  /** Number of members aimed at first; fewer than desired where one in the middle was removed. */
   target: number;
 }
 
@@ -58,13 +60,13 @@ interface Located extends EtcdMember {
 }
 
 /**
- * The next single step from the members there are to the members wanted. Keeps no memory: after a crash at any point it
- * goes on from what it sees. A new member first learns as a non-voter, so that the cluster can lose it at any time; a member
- * that goes leaves the cluster before its pod and its data do; one whose volume is lost leaves, and joins as somebody new.
+ * The next single step from the present members to the desired ones. Stateless: after a crash it continues from what it
+ * observes. A new member first joins as a learner, so that its loss is harmless; a removed member leaves the cluster
+ * before its pod and data are deleted; a member whose volume is lost is removed, and rejoins as a new one.
  */
 export function planEtcd(observed: EtcdObservation): EtcdPlan {
   const { desired, replicas, initialised, peerURLs } = observed;
-  // New; or lost, and the members keep their data and form the same cluster again.
+  // // New; or the StatefulSet was lost, and the members keep their data and form the same cluster again.
   if (replicas === 0)
     return { action: { type: 'scale', replicas: desired }, endpoints: range(desired), target: desired };
   if (!observed.members)
@@ -87,8 +89,8 @@ export function planEtcd(observed: EtcdObservation): EtcdPlan {
 }
 
 /**
- * The ordinal of a member that has left the cluster while one above it has not. A StatefulSet takes pods away from the top only: that
- * one's must go, with its data, before it can join anew, and those above it with it. Not where that data is lost already.
+ * Ordinal of a removed member below remaining ones. A StatefulSet only removes pods from the top: the pods above it
+ * must go too, and its data be deleted, before it can rejoin. Not where its data is already lost.
  */
 function gapOf(members: readonly Located[], observed: EtcdObservation): number | undefined {
   const has = (ordinal: number) => members.some((member) => member.ordinal === ordinal);
@@ -98,13 +100,13 @@ function gapOf(members: readonly Located[], observed: EtcdObservation): number |
   return absent !== undefined && observed.replicas > absent ? absent : undefined;
 }
 
-/** Whether the volume on which the member voted is there no more: there is none, or a new one. */
+/** Whether the volume on which the member voted is gone or replaced. */
 const isLost = ({ volumes, noted }: Pick<EtcdObservation, 'volumes' | 'noted'>, ordinal: number): boolean =>
   noted[ordinal] !== undefined && noted[ordinal] !== volumes[ordinal];
 
 /**
- * What is lost for good when so many volumes are that the members left cannot agree on anything, in words; pure.
- * @param ready ordinals of members that answer: they have data, wherever it came from
+ * Why the cluster's data is lost for good, when the lost volumes leave no majority; for messages. Pure.
+ * @param ready ordinals of answering members: they have data, whatever its source
  */
 export function lostMajority(
   observed: Pick<EtcdObservation, 'volumes' | 'noted' | 'replicas'>,
@@ -134,7 +136,7 @@ function nextStep(observed: EtcdObservation, members: Located[], voters: Located
   if (voters.some(({ ordinal }) => volumes[ordinal] !== observed.noted[ordinal]))
     return { action: { type: 'note-volumes', volumes } };
   const surplus = members.filter((member) => member.ordinal >= desired);
-  // Who has lost its volume comes back first: the others that stay could be too few.
+  // // A member that lost its volume is restored first: the others alone could be too few.
   const comesBack = range(desired).some((ordinal) => {
     const member = members.find((found) => found.ordinal === ordinal);
     return member ? member.learner : isLost(observed, ordinal);
@@ -160,14 +162,14 @@ function grow(observed: EtcdObservation, members: Located[], voters: Located[]):
     if (!learner.caughtUp) return { waitFor: `etcd member ${ordinal} is still copying the data` };
     return { action: { type: 'promote', ordinal, id, volumes: noting(observed, [...voters, learner]) } };
   }
-  // While one voter is away, one more of them could cost the majority.
+  // // While one voter is down, the loss of another could cost the majority.
   const ill = voters.find((member) => !member.healthy);
   if (ill) return { waitFor: `etcd member ${ill.ordinal} must answer before another one joins` };
 
   const ordinal = range(peerURLs.length).find((candidate) => members.every((member) => member.ordinal !== candidate))!;
   const isNew = isLost(observed, ordinal);
   if (replicas > ordinal && !isNew) {
-    // A pod of a member that has left: gone first, with its data, or it would come back as who it was.
+    // // A removed member's pod must go first, with its data, or it would come back under its old identity.
     return { action: { type: 'scale', replicas: ordinal } };
   }
   if (volumes[ordinal] !== undefined && !isNew) return { action: { type: 'delete-volume', ordinal } };
@@ -175,8 +177,8 @@ function grow(observed: EtcdObservation, members: Located[], voters: Located[]):
 }
 
 /**
- * The volumes of members that vote. One that answers has its data on the volume that is there: without data it would not start (see
- * etcdConfig), so a person has brought it there.
+ * The volumes of voting members. An answering member has its data on the present volume: without data it would not
+ * start (see etcdConfig), so a person must have restored it.
  */
 const noting = ({ volumes, noted }: EtcdObservation, voters: readonly Located[]): EtcdVolumes =>
   Object.fromEntries(
@@ -186,7 +188,7 @@ const noting = ({ volumes, noted }: EtcdObservation, voters: readonly Located[])
     }),
   );
 
-/** By which a member that has forgotten what it agreed to leaves. */
+/** Removes a member that has lost its log. */
 function letGo(going: Located, members: readonly Located[]): Step {
   const step = planMemberRemoval(going, members, String(going.ordinal));
   if (!('action' in step)) return { ...step, waitFor: `etcd waits for ${step.waitFor}` };
@@ -197,7 +199,7 @@ function letGo(going: Located, members: readonly Located[]): Step {
 function shrink(observed: EtcdObservation, members: Located[], voters: Located[], surplus: Located[]): Step {
   const learner = surplus.find((member) => member.learner);
   if (learner) return remove(learner);
-  // One that is dead goes first: with it still among those that vote, the loss of one more would stop the rest.
+  // // A dead member is removed first: while it is a voter, one more loss would cost the majority.
   const last = surplus.findLast((member) => !member.healthy) ?? surplus.at(-1)!;
   if (voters.every((member) => member.ordinal >= observed.desired)) {
     return blocked('none of the etcd members that should stay is in the cluster');

@@ -14,7 +14,7 @@ import {
 } from './values.ts';
 import { ETCD_IMAGE } from './versions.ts';
 
-/** Claim template of the StatefulSet; the claim of member N is `data-etcd-main-N`. */
+/** Claim template of the StatefulSet; member N's claim is `data-etcd-main-N`. */
 export const etcdClaimName = (ordinal: number): string => `data-${etcdMemberName(ordinal)}`;
 
 const CONFIG = '/etc/etcd';
@@ -23,14 +23,14 @@ const METRICS_PORT = 2381;
 const QUOTA_BYTES = 2 * 1024 ** 3;
 const SLOW_APPLY_NS = 500_000_000;
 
-/** The etcd of a shoot: one Secret with certificates and a configuration for each member, and a StatefulSet. */
+/** A shoot's etcd: one Secret with certificates and each member's configuration, and a StatefulSet. */
 export function etcdManifests(values: ControlPlane, pki: PKIData): KubeObject[] {
   const objects = [etcdSecret(values, pki), etcdStatefulSet(values, pki)];
   if (values.etcd.replicas > 1) objects.push(disruptionBudget(values, COMPONENTS.etcd));
   return objects;
 }
 
-/** Certificates, and `etcd-main-N.yaml` for every member that has an address. */
+/** Certificates, and `etcd-main-N.yaml` for every member with an address. */
 export function etcdSecret(values: ControlPlane, pki: PKIData): KubeObject {
   const { cert, key } = keyPair(pki, 'etcd');
   const configs = values.addresses.etcd.map((_, ordinal) => [
@@ -43,13 +43,13 @@ export function etcdSecret(values: ControlPlane, pki: PKIData): KubeObject {
     'tls.key': key,
     ...Object.fromEntries(configs),
   });
-  // Beside what members are told because of it: one write changes both.
+  // // In the same object as the members' configuration that depends on it: one write changes both.
   const { volumes } = values.etcd;
   if (volumes) secret.metadata.annotations = { [ANNOTATIONS.etcdVolumes]: JSON.stringify(volumes) };
   return secret;
 }
 
-/** UIDs of the claims that members keep their data on, by ordinal, as etcd's Secret has them; empty: nothing was noted yet. */
+/** UIDs of the claims with members' data, by ordinal, recorded in etcd's Secret; empty: none recorded yet. */
 export function notedVolumes(secret: KubeObject | undefined): Record<number, string> {
   try {
     return (
@@ -61,8 +61,8 @@ export function notedVolumes(secret: KubeObject | undefined): Record<number, str
 }
 
 /**
- * Whom a member without data begins with. Where its volume is noted it had data, and voted: it must not come back as who it was, having
- * forgotten what it agreed to. So it is told of the others only, and etcd refuses to start.
+ * Initial cluster of a member without data. A recorded volume means that the member had data and voted: it must not
+ * return under its old identity without its log. So it is told of the others only, and etcd refuses to start.
  */
 function beginsWith({ etcd }: ControlPlane, ordinal: number): number[] {
   const { initialised, replicas, volumes = {} } = etcd;
@@ -75,8 +75,8 @@ function beginsWith({ etcd }: ControlPlane, ordinal: number): number[] {
 }
 
 /**
- * The configuration file of member `ordinal`. Only a member without data reads whom to start with or to join: at first all
- * together make a cluster, later each joins those that are in it.
+ * Configuration file of member `ordinal`. Only a member without data reads the initial cluster: at first all form a
+ * cluster together, later each joins the existing members.
  */
 export function etcdConfig(values: ControlPlane, ordinal: number): Record<string, unknown> {
   const { initialised } = values.etcd;
@@ -93,7 +93,7 @@ export function etcdConfig(values: ControlPlane, ordinal: number): Record<string
     name: etcdMemberName(ordinal),
     'data-dir': `${DATA}/data`,
     'listen-client-urls': `https://0.0.0.0:${ETCD_CLIENT_PORT}`,
-    // Apart from gRPC, which Go's HTTP server would carry with more CPU, and end half a second later.
+    // // Separate from gRPC, which Go's HTTP server would serve with more CPU, and terminate half a second later.
     'listen-client-http-urls': `https://0.0.0.0:${ETCD_GATEWAY_PORT}`,
     'listen-peer-urls': `https://0.0.0.0:${ETCD_PEER_PORT}`,
     'listen-metrics-urls': `http://0.0.0.0:${METRICS_PORT}`,
@@ -103,14 +103,14 @@ export function etcdConfig(values: ControlPlane, ordinal: number): Record<string
     'initial-cluster-state': initialised ? 'existing' : 'new',
     'initial-cluster-token': values.namespace,
     'client-transport-security': tls,
-    // API servers hold certificates of the same authority, and must not be able to pose as a member.
-    // Peers call from their pods' addresses, which change; the common name under an authority of their own is their proof.
+    // // API servers hold certificates of the same CA and must not be able to act as members. Peers connect from
+    // changing pod addresses; a common name under a separate CA identifies them.
     'peer-transport-security': { ...tls, 'allowed-cn': ['etcd'], 'skip-client-san-verification': true },
     'quota-backend-bytes': QUOTA_BYTES,
-    // The API server compacts every 5 minutes; this catches what it leaves when it is away.
+    // // The API server compacts every 5 minutes; this is for the time it is down.
     'auto-compaction-mode': 'periodic',
     'auto-compaction-retention': '30m',
-    // Far fewer log entries held in memory than the default of 10,000; a member that lags more gets a snapshot.
+    // // Keeps far fewer log entries in memory than the default of 10,000; a member that lags more gets a snapshot.
     'snapshot-count': 5000,
     'snapshot-catchup-entries': 1000,
     'warning-apply-duration': SLOW_APPLY_NS,
@@ -146,14 +146,14 @@ function etcdStatefulSet(values: ControlPlane, pki: PKIData): KubeObject {
           { name: 'metrics', containerPort: METRICS_PORT },
         ],
         probes: {
-          // /livez, because a learner never answers the linearizable read of /readyz.
+          // // /livez, because a learner never answers the linearizable read of /readyz.
           startupProbe: httpProbe('/livez', 'metrics', { period: 1, failures: 600 }),
           readinessProbe: httpProbe('/readyz', 'metrics', { period: 5, failures: 3 }),
           livenessProbe: httpProbe('/livez', 'metrics', { period: 10, failures: 6 }),
         },
         mountPath: CONFIG,
         mounts: [{ name: 'data', mountPath: DATA }],
-        // Of the authority alone: etcd reads its own certificate and key afresh for each connection.
+        // // Of the CA alone: etcd rereads its own certificate and key for each connection.
         checksum: filesChecksum({ 'ca.crt': keyPair(pki, 'ca-etcd').cert }),
         gracePeriodSeconds: 5,
         spread: replicas > 1,

@@ -2,8 +2,9 @@ import { conditionIsTrue, type Node, type Service } from '../kube/resources.ts';
 import { API_SERVER_PORT, type Endpoint } from './values.ts';
 
 /**
- * The endpoint that a Service of type NodePort or LoadBalancer gives; undefined while it has none. Of a NodePort it is the
- * address that the seed names, or of the oldest node that is Ready: another one means new certificates, and the oldest changes the least.
+ * Endpoint of a Service of type NodePort or LoadBalancer; undefined while it has none. For NodePort it is the seed's
+ * configured address, or that of the oldest Ready node: a change requires new certificates, and the oldest changes
+ * least.
  */
 export function exposedEndpointOf(service: Service, nodes: readonly Node[], address?: string): Endpoint | undefined {
   if (service.spec.type === 'LoadBalancer') {
@@ -24,7 +25,9 @@ export function exposedEndpointOf(service: Service, nodes: readonly Node[], addr
 const byAge = (a: Node, b: Node): number => rank(a).localeCompare(rank(b));
 const rank = ({ metadata }: Node): string => `${metadata.creationTimestamp} ${metadata.name}`;
 
-/** As people outside of the seed reach it: nodes in a cloud have an external address, those of kind only the internal one. */
+/**
+ * The node's address from outside the seed: cloud nodes have an external address, nodes of kind only an internal one.
+ */
 const addressOf = ({ status }: Node): string | undefined =>
   ['ExternalIP', 'InternalIP']
     .map((type) => status?.addresses?.find((address) => address.type === type)?.address)

@@ -18,9 +18,9 @@ export const KONNECTIVITY_AGENT_APP: string = KONNECTIVITY_AGENT;
 const LABELS = { 'k8s-app': KONNECTIVITY_AGENT_APP };
 
 /**
- * The agents of the tunnel: they connect to the API servers' pods, which then reach the cluster through them. Also what lets the servers
- * find out that an agent is one. Another number of API servers makes other pods: an agent asks only servers that it meets anew for it.
- * `replicas` 1 for clusters of one node, otherwise 2.
+ * The tunnel's agents: they connect to the API servers' pods, which reach the cluster through them, with the rights by
+ * which servers authenticate agents. Another number of API servers rolls the agents: an agent reads the number only
+ * from newly met servers. `replicas` 1 for clusters of one node, otherwise 2.
  */
 export function konnectivityAgent(values: Pick<ControlPlane, 'endpoint' | 'etcd'>, replicas: number): KubeObject[] {
   if (!values.endpoint) throw new Error('the API server has no endpoint that agents could connect to');
@@ -47,7 +47,7 @@ export function konnectivityAgent(values: Pick<ControlPlane, 'endpoint' | 'etcd'
   ];
 }
 
-/** The command line of an agent. `host`: where the API servers are reached from outside of their seed. */
+/** Command line of an agent. `host`: address of the API servers from outside their seed. */
 const konnectivityAgentArguments = (host: string, directory = FILES): string[] => [
   `--proxy-server-host=${host}`,
   `--proxy-server-port=${KONNECTIVITY_PORT}`,
@@ -55,13 +55,16 @@ const konnectivityAgentArguments = (host: string, directory = FILES): string[] =
   `--service-account-token-path=${directory}/token`,
   `--admin-server-port=${ADMIN_PORT}`,
   `--health-server-port=${HEALTH_PORT}`,
-  // NAT and load balancers forget connections that are silent for some minutes, and tell nobody.
+  // // NAT and load balancers silently drop connections idle for some minutes.
   '--keepalive-time=60s',
-  // Its own default writes a line each second.
+  // // The default level logs a line every second.
   '--v=1',
 ];
 
-/** In the pods' network and not in the host's: there it could reach a cloud's metadata, from which pods are kept. */
+/**
+ * On the pod network, not the host's: from the host it could reach the cloud's metadata service, which is blocked for
+ * pods.
+ */
 function deployment(args: string[], replicas: number, print: string): KubeObject {
   return {
     apiVersion: 'apps/v1',
@@ -77,8 +80,8 @@ function deployment(args: string[], replicas: number, print: string): KubeObject
         spec: {
           serviceAccountName: KONNECTIVITY_AGENT,
           automountServiceAccountToken: false,
-          // Its resolver is the machine's, which knows the names of webhooks. Told to end, it serves the connections that it has for all of
-          // its grace period.
+          // // It uses the machine's resolver, which knows the names of webhooks. After SIGTERM it keeps serving its
+          // connections for the whole grace period.
           ...SYSTEM_POD,
           securityContext: asNobody({ fsGroup: NOBODY }),
           ...(replicas > 1 && { affinity: apart(LABELS) }),
@@ -91,7 +94,7 @@ function deployment(args: string[], replicas: number, print: string): KubeObject
               args,
               resources: { requests: { cpu: '5m', memory: '20Mi' }, limits: { memory: '170Mi' } },
               ports: [{ name: 'health', containerPort: HEALTH_PORT, protocol: 'TCP' }],
-              // Ready is who is connected.
+              // // Ready means connected.
               readinessProbe: httpProbe('/readyz', 'health', { period: 2, failures: 3 }),
               livenessProbe: httpProbe('/healthz', 'health', { period: 10, failures: 6 }),
               securityContext: UNPRIVILEGED,

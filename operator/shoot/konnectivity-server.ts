@@ -6,7 +6,7 @@ import { componentSecret, httpProbe, type Sidecar } from './pod.ts';
 import { API_SERVER_PORT, type ControlPlane, KONNECTIVITY_PORT } from './values.ts';
 import { konnectivityImage } from './versions.ts';
 
-/** What agents' tokens are for: one that is for the API server opens no tunnel, and one of a tunnel no API server. */
+/** Audience of the agents' tokens: a token for the API server opens no tunnel, and a tunnel token no API server. */
 export const KONNECTIVITY_AUDIENCE = 'system:konnectivity-server';
 /** ServiceAccount (in kube-system) and Deployment of the agents. */
 export const KONNECTIVITY_AGENT = 'konnectivity-agent';
@@ -19,7 +19,7 @@ const HEALTH_PORT = 8134;
 /** Shared by the two containers of the API server's pod. */
 const SOCKET_VOLUME = 'konnectivity';
 
-/** What the API server's own container has of the tunnel: the flag, and the folder with the socket. */
+/** The tunnel's parts in the API server's own container: the flag, and the folder with the socket. */
 export const egress = {
   file: 'egress-selector.json',
   argument: (directory: string): string => `--egress-selector-config-file=${directory}/egress-selector.json`,
@@ -28,13 +28,13 @@ export const egress = {
 } as const;
 
 /**
- * Kubelets, pods, Services and webhooks are reached through the tunnel, those at a URL as well: that is what `controlplane` stands for, and
- * without it a tenant's webhook could have the API server ask what is in the seed's network. etcd, and the API server itself, are where
- * they were.
+ * Kubelets, pods, Services and webhooks, also those with a URL, are reached through the tunnel: this is the meaning of
+ * `controlplane`; without it a tenant's webhook could make the API server send requests into the seed's network. etcd
+ * and the API server itself are reached directly.
  */
 export const EGRESS_SELECTOR: string = egressSelector('GRPC', SOCKET);
 
-/** The API server's configuration with which it asks whoever serves the socket for all that is in the cluster or at a URL. */
+/** API server configuration that sends all traffic to the cluster or to URLs through the proxy on the socket. */
 export function egressSelector(proxyProtocol: 'GRPC' | 'HTTPConnect', udsName: string): string {
   return JSON.stringify({
     apiVersion: 'apiserver.k8s.io/v1beta1',
@@ -46,14 +46,14 @@ export function egressSelector(proxyProtocol: 'GRPC' | 'HTTPConnect', udsName: s
   });
 }
 
-/** The same where nobody is asked: all is dialled as the network of the API server's pod leads it. */
+/** The same without a proxy: connections use the network of the API server's pod. */
 export const withoutProxy: string = JSON.stringify({
   apiVersion: 'apiserver.k8s.io/v1beta1',
   kind: 'EgressSelectorConfiguration',
   egressSelections: [],
 });
 
-/** The files of the server, in a Secret of its own: it sees no key of the API server's. */
+/** Files of the server in a Secret of its own: it sees no key of the API server. */
 export function konnectivityServerFiles(values: ControlPlane, pki: PKIData): Record<string, string> {
   const pair = keyPair(pki, 'konnectivity-server');
   const beside = `https://127.0.0.1:${API_SERVER_PORT}`;
@@ -64,7 +64,7 @@ export function konnectivityServerFiles(values: ControlPlane, pki: PKIData): Rec
   };
 }
 
-/** The Secret with them. */
+/** Secret of these files. */
 export const konnectivityServerSecret = (values: ControlPlane, files: Record<string, string>): KubeObject =>
   componentSecret(values, COMPONENTS.konnectivityServer, files);
 
@@ -80,7 +80,7 @@ export function konnectivityServer(values: ControlPlane): Sidecar[] {
         { name: 'konnectivity', containerPort: KONNECTIVITY_PORT },
         { name: 'tunnel-health', containerPort: HEALTH_PORT },
       ],
-      // Its /readyz would ask for an agent, and agents come only to an API server that is ready.
+      // // Its /readyz requires an agent, and agents only connect to a ready API server.
       probes: { livenessProbe: httpProbe('/healthz', 'tunnel-health', { period: 10, failures: 6 }) },
       mountPath: CONFIG,
       mounts: [egress.mount],
@@ -88,7 +88,6 @@ export function konnectivityServer(values: ControlPlane): Sidecar[] {
   ];
 }
 
-/** The command line of the server. */
 function konnectivityServerArguments(values: ControlPlane, directory = CONFIG): string[] {
   const file = (name: string) => `${directory}/${name}`;
   return [
@@ -105,14 +104,14 @@ function konnectivityServerArguments(values: ControlPlane, directory = CONFIG): 
     `--agent-service-account=${KONNECTIVITY_AGENT}`,
     `--authentication-audience=${KONNECTIVITY_AUDIENCE}`,
     `--server-count=${serverCount(values)}`,
-    // A load balancer forgets connections that are silent for some minutes, and tells nobody.
+    // // Load balancers silently drop connections idle for some minutes.
     '--keepalive-time=60s',
     '--v=1',
   ];
 }
 
 /**
- * How many servers an agent is to connect to: as many as API servers there are once all of them know all of etcd. Not `replicas`, which
- * changes before: a new size would then roll the API servers twice, and it does so once, at its end, for etcd's sake.
+ * Number of servers an agent connects to: the number of API servers once all of them know all etcd members. Not
+ * `replicas`, which changes earlier: a new size would then roll the API servers twice instead of once.
  */
 export const serverCount = ({ etcd }: Pick<ControlPlane, 'etcd'>): number => etcd.endpoints.length;

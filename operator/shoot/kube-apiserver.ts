@@ -17,14 +17,15 @@ import { kubernetesImage } from './versions.ts';
 
 const CONFIG = '/etc/kubernetes';
 /**
- * A Lease of each API server, and the way from one to another of a newer version, for which none has an authority here. Who ends takes both
- * back, in an etcd that may be ending as well, and would wait for that until it is killed.
+ * The Lease of each API server, and the proxy to API servers of a newer version, for which no CA exists here. A
+ * terminating API server removes both from an etcd that may be terminating too, and would wait until it is killed.
  */
 const UNUSED_FEATURES = ['APIServerIdentity', 'UnknownVersionInteroperabilityProxy'];
 
 /**
- * The API server: one Secret with all its files, a Deployment, and a disruption budget when there are several. Where machines are outside
- * of the seed, each of its pods also has the server of the tunnel to them, with a Secret of its own; elsewhere what its provider says.
+ * The API server: one Secret with all its files, a Deployment, and a disruption budget when there are several. Where
+ * machines are outside the seed, each pod also runs the tunnel's server, with its own Secret; elsewhere the provider
+ * decides.
  */
 export function kubeAPIServer(values: ControlPlane, pki: PKIData): KubeObject[] {
   const { machinesOutside } = values;
@@ -74,7 +75,6 @@ export function kubeAPIServer(values: ControlPlane, pki: PKIData): KubeObject[] 
   return objects;
 }
 
-/** The command line of the API server. */
 export function apiServerArguments(values: ControlPlane, directory = CONFIG): string[] {
   const file = (name: string) => `${directory}/${name}`;
   return [
@@ -88,8 +88,8 @@ export function apiServerArguments(values: ControlPlane, directory = CONFIG): st
     `--etcd-certfile=${file('etcd-client.crt')}`,
     `--etcd-keyfile=${file('etcd-client.key')}`,
     `--service-cluster-ip-range=${values.networks.services}`,
-    // All replicas share one address, which systemComponents publishes. The API server's own reconciler would take it away
-    // whenever one of them stops.
+    // // All replicas share one address, published by systemComponents. The API server's own reconciler would remove it
+    // whenever a replica stops.
     '--endpoint-reconciler-type=none',
     `--authentication-config=${file('authentication.json')}`,
     `--client-ca-file=${file('ca.crt')}`,
@@ -112,10 +112,10 @@ export function apiServerArguments(values: ControlPlane, directory = CONFIG): st
     `--proxy-client-cert-file=${file('front-proxy-client.crt')}`,
     `--proxy-client-key-file=${file('front-proxy-client.key')}`,
     '--profiling=false',
-    // Watches end when it is told to end, and so does it: with one open it would wait until it is killed.
+    // // Watches are closed at termination: with one open the API server would wait until it is killed.
     '--shutdown-watch-termination-grace-period=1s',
     `--feature-gates=${UNUSED_FEATURES.map((name) => `${name}=false`).join(',')}`,
-    // Both only feed metrics, by counting every key again and again.
+    // // Both only feed metrics, by counting every key repeatedly.
     '--etcd-count-metric-poll-period=0',
     '--etcd-db-metric-poll-interval=0',
     ...(values.machinesOutside ? [egress.argument(directory)] : []),
@@ -128,7 +128,7 @@ const asArguments = (flags: Record<string, string>): string[] =>
 const withPrefix = (prefix: string, files: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(files).map(([name, text]) => [`${prefix}${name}`, text]));
 
-/** The files that apiServerArguments names. */
+/** Files named by apiServerArguments. */
 function apiServerFiles(values: Pick<ControlPlane, 'machinesOutside'>, pki: PKIData): Record<string, string> {
   const serving = keyPair(pki, 'kube-apiserver');
   const etcd = keyPair(pki, 'etcd-client');

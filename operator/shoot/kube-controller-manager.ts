@@ -10,7 +10,7 @@ import type { ControlPlane } from './values.ts';
 const CONFIG = '/etc/kubernetes';
 const PORT = 10257;
 
-/** Those that act for a cloud provider, of which a hosted cluster has none, and migrations between storage versions. */
+/** Cloud provider controllers, which a hosted cluster lacks, and storage version migrations. */
 const DISABLED_CONTROLLERS = [
   'cloud-node-lifecycle-controller',
   'node-route-controller',
@@ -32,7 +32,6 @@ export const kubeControllerManager = (values: ControlPlane, pki: PKIData): KubeO
     live: '/healthz',
   });
 
-/** The command line of the controller manager. */
 function controllerManagerArguments(values: ControlPlane, directory = CONFIG): string[] {
   const file = (name: string) => `${directory}/${name}`;
   return [
@@ -42,20 +41,20 @@ function controllerManagerArguments(values: ControlPlane, directory = CONFIG): s
     `--kubeconfig=${file('kubeconfig')}`,
     `--authentication-kubeconfig=${file('kubeconfig')}`,
     `--authorization-kubeconfig=${file('kubeconfig')}`,
-    // It may start before the API server has made the role that allows the lookup, and would exit.
+    // // It may start before the API server has created the role for the lookup, and would exit.
     '--authentication-tolerate-lookup-failure=true',
     `--leader-elect=${singletonReplicas(values) > 1}`,
     `--controllers=*,token-cleaner-controller,${DISABLED_CONTROLLERS.map((name) => `-${name}`).join(',')}`,
     '--use-service-account-credentials=true',
-    // Before its first controller works it asks three times for the credentials of each, some 120 requests: with its usual 20 a second nodes
-    // waited five seconds for their certificates.
+    // // Before its first controller works it requests the credentials of each three times, about 120 requests: at the
+    // default 20 per second nodes waited five seconds for their certificates.
     '--kube-api-qps=100',
     '--kube-api-burst=200',
     `--service-account-private-key-file=${file('sa.key')}`,
     `--root-ca-file=${file('ca.crt')}`,
     `--cluster-signing-cert-file=${file('ca.crt')}`,
     `--cluster-signing-key-file=${file('ca.key')}`,
-    // Kubelets renew theirs by themselves, at the latest when nine tenths of it are over.
+    // // Kubelets renew their certificates themselves, at the latest after nine tenths of the life.
     `--cluster-signing-duration=${LEAF_DAYS * 24}h`,
     '--allocate-node-cidrs=true',
     `--cluster-cidr=${values.networks.pods}`,
@@ -66,7 +65,7 @@ function controllerManagerArguments(values: ControlPlane, directory = CONFIG): s
   ];
 }
 
-/** The files that controllerManagerArguments names. */
+/** Files named by controllerManagerArguments. */
 function controllerManagerFiles(values: ControlPlane, pki: PKIData): Record<string, string> {
   const serving = keyPair(pki, 'kube-controller-manager-serving');
   const ca = keyPair(pki, 'ca');

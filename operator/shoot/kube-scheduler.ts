@@ -10,8 +10,9 @@ const PORT = 10259;
 const KUBECONFIG = 'kubeconfig';
 const CONFIGURATION = 'configuration.json';
 /**
- * A pod that was tried while there was no node at all is tried again at growing intervals, whatever nodes come meanwhile. By themselves they
- * grow to 10 s: so long would a pod wait beside the first node of a cluster that wakes, or that was made for it. No less is accepted.
+ * A pod that failed to schedule while there was no node is retried with backoff, even when nodes come. The default
+ * maximum is 10 s: a pod would wait that long beside the first node of a cluster that wakes or was created for it. One
+ * second is the minimum permitted.
  */
 const LONGEST_BACKOFF_SECONDS = 1;
 
@@ -27,7 +28,6 @@ export const kubeScheduler = (values: ControlPlane, pki: PKIData): KubeObject[] 
     live: '/livez',
   });
 
-/** The command line of the scheduler. */
 function schedulerArguments(values: ControlPlane, directory = CONFIG): string[] {
   const file = (name: string) => `${directory}/${name}`;
   return [
@@ -41,7 +41,7 @@ function schedulerArguments(values: ControlPlane, directory = CONFIG): string[] 
   ];
 }
 
-/** What has no flag. @param kubeconfig the file's path, where the scheduler runs */
+/** Configuration without flags. @param kubeconfig path of the kubeconfig where the scheduler runs */
 export const schedulerConfiguration = (kubeconfig: string): object => ({
   apiVersion: 'kubescheduler.config.k8s.io/v1',
   kind: 'KubeSchedulerConfiguration',
@@ -50,7 +50,7 @@ export const schedulerConfiguration = (kubeconfig: string): object => ({
   podMaxBackoffSeconds: LONGEST_BACKOFF_SECONDS,
 });
 
-/** The files that schedulerArguments names. */
+/** Files named by schedulerArguments. */
 function schedulerFiles(values: ControlPlane, pki: PKIData): Record<string, string> {
   const serving = keyPair(pki, 'kube-scheduler-serving');
   return {

@@ -4,26 +4,27 @@ import { kubeadmAuthorities } from './kubeadm.ts';
 import { keyPair, type PKIData } from './pki.ts';
 import { encryptionParts } from './secrets-encryption.ts';
 
-/** Group of machines that kubeadm lets read what they need to join (kubeadm's own name for it). */
+/** Group that kubeadm permits to read what joining machines need (kubeadm's own name). */
 export const KUBEADM_JOINERS = 'system:bootstrappers:kubeadm:default-node-token';
-/** The Secret in kube-system in which kubeadm looks for the authorities' keys. */
+/** Secret in kube-system from which kubeadm reads the private keys of the CAs. */
 export const KUBEADM_CERTS = 'kubeadm-certs';
 
 /**
- * The key by which the authorities' keys are hidden from whoever may read the Secret: 32 bytes, hexadecimal. It comes of the cluster's own
- * key and the token of those who are to join, so it changes with the token, and who knows one of the two does not know it.
+ * Key that encrypts the CAs' private keys in that Secret: 32 bytes, hexadecimal. Derived from the cluster's own key and
+ * the join token, so it changes with the token, and neither alone reveals it.
  */
 export const certificateKeyFor = (pki: PKIData, token: string): string =>
   createHmac('sha256', keyPair(pki, 'ca').key).update(`kubeadm-certs ${token}`).digest('hex');
 
-/** Of the authorities' files, the one that the keys of Secrets come with. */
+/** The CA file that carries the encryption keys of Secrets. */
 const CARRIER = 'sa.key';
-/** The PEM block that they are; control-plane.sh of machines of a cloud looks for it. */
+/** PEM block type of the encryption keys; control-plane.sh of cloud machines looks for it. */
 const BLOCK = 'SECRETS ENCRYPTION CONFIGURATION';
 
 /**
- * What kubeadm brings to machines that join. It brings the authorities' files and no other, and takes PEM alone; but it writes a file as it
- * is, and who reads a key of it passes over blocks of other types. So the keys of Secrets are one more block in one of them.
+ * Files that kubeadm copies to joining machines. It copies only the CA files, and only PEM; but it writes a file
+ * unchanged, and PEM readers skip unknown block types. So the encryption keys of Secrets are an additional block in one
+ * of them.
  */
 function filesToBring(pki: PKIData): Record<string, string> {
   const authorities = kubeadmAuthorities(pki);
@@ -39,9 +40,10 @@ function pemBlock(type: string, text: string): string {
 }
 
 /**
- * What lets machines of a cloud join the control plane: the authorities and the keys of Secrets, encrypted as kubeadm does (AES-256-GCM,
- * the nonce before the text; cmd/kubeadm/app/phases/copycerts and util/crypto), and the right to read them and to look for a node of one's
- * own name. The nonce is made of key and text, so that equal input gives equal objects.
+ * Objects by which cloud machines join the control plane: the CAs and the encryption keys of Secrets, encrypted as by
+ * kubeadm (AES-256-GCM, the nonce before the text; cmd/kubeadm/app/phases/copycerts and util/crypto), and the right to
+ * read them and to get the node of the same name. The nonce is derived from key and text, so equal input gives equal
+ * objects.
  */
 export function joinObjects(pki: PKIData, certificateKey: string): KubeObject[] {
   const key = Buffer.from(certificateKey, 'hex');

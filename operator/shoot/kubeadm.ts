@@ -16,10 +16,10 @@ import {
 } from './values.ts';
 import { ETCD_VERSION } from './versions.ts';
 
-/** Stand in kubeadm's configuration for the name and the lasting address of the machine that reads it. */
+/** Placeholders in kubeadm's configuration for the machine's name and permanent address. */
 const NODE_NAME = '@NODE_NAME@';
 const ADDRESS = '@ADDRESS@';
-/** Where a machine puts the kubeconfig by which it finds the cluster that it joins. */
+/** Path of the kubeconfig with which a machine finds the cluster it joins. */
 const DISCOVERY_KUBECONFIG = '/run/kubeadm/super-admin.conf';
 
 const API_VERSION = 'kubeadm.k8s.io/v1beta4';
@@ -29,16 +29,15 @@ const CERTIFICATES_LAST = `${LEAF_DAYS * 24}h`;
 
 type KubeadmValues = Pick<ControlPlane, 'addresses' | 'endpoint' | 'networks' | 'shoot' | 'version'>;
 
-/** Where machines of a control plane are: in the seed, at addresses that outlive them, or in a cloud, each at its own. */
+/** Location of control plane machines: in the seed, with permanent addresses, or in a cloud, each with its own. */
 export type ControlPlanePlace = 'seed' | 'cloud';
 
-/** What kubeadm is given: its documents as YAML. */
+/** kubeadm's configuration documents as YAML. */
 export const kubeadmYAML = (...documents: readonly object[]): string =>
   documents.map((document) => dump(document, { lineWidth: -1, noRefs: true })).join('---\n');
 
 /**
- * kubeadm's documents for the machine that begins the cluster. Field by field:
- * kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4.
+ * kubeadm's documents for the first machine. Fields: kubernetes.io/docs/reference/config-api/kubeadm-config.v1beta4.
  */
 export const kubeadmInit = (values: KubeadmValues, pki: PKIData, place: ControlPlanePlace = 'seed'): object[] => [
   {
@@ -51,11 +50,11 @@ export const kubeadmInit = (values: KubeadmValues, pki: PKIData, place: ControlP
   clusterConfiguration(values, pki, place),
 ];
 
-/** kubeadm's document for a machine of the seed that joins; what the cluster is, it reads there. */
+/** kubeadm's document for a joining machine of the seed; the cluster's configuration is read from the cluster. */
 export const kubeadmJoin = (): object => joinConfiguration(DISCOVERY_KUBECONFIG);
 
 /**
- * The same for a machine of a cloud, which has no keys: it takes them from the cluster.
+ * The same for a cloud machine, which has no keys and reads them from the cluster.
  * @param kubeConfigPath of a kubeconfig with a bootstrap token
  * @param certificateKey see joinObjects
  */
@@ -64,7 +63,7 @@ export const kubeadmJoinByToken = (kubeConfigPath: string, certificateKey: strin
   timeouts: CLOUD_TIMEOUTS,
 });
 
-/** Images come from the internet, and a load balancer takes some time to find out who serves. */
+/** Images are pulled from the internet, and a load balancer needs time to detect healthy machines. */
 const CLOUD_TIMEOUTS = {
   controlPlaneComponentHealthCheck: '10m0s',
   kubernetesAPICall: '5m0s',
@@ -84,7 +83,7 @@ const joinConfiguration = (kubeConfigPath: string, certificateKey?: string): obj
   },
 });
 
-/** The authorities of the cluster as kubeadm wants to find them, by path below /etc/kubernetes/pki. */
+/** The cluster's CAs in kubeadm's layout, by path below /etc/kubernetes/pki. */
 export function kubeadmAuthorities(pki: PKIData): Record<string, string> {
   const ca = keyPair(pki, 'ca');
   const etcd = keyPair(pki, 'ca-etcd');
@@ -102,15 +101,15 @@ export function kubeadmAuthorities(pki: PKIData): Record<string, string> {
 }
 
 /**
- * All that machines of a control plane have from us below /etc/kubernetes/pki, by path: the authorities, and the keys of Secrets, where
- * they are encrypted. The API server needs no volume for these: kubeadm has it see that folder.
+ * Files that Coppice gives to control plane machines below /etc/kubernetes/pki, by path: the CAs, and the encryption
+ * keys where Secrets are encrypted. The API server needs no further volume: kubeadm mounts that folder.
  */
 export const kubeadmKeys = (pki: PKIData): Record<string, string> => ({
   ...kubeadmAuthorities(pki),
   ...encryptionParts(pki, PKI).files,
 });
 
-/** What whoever joins looks for first; public, and as kubeadm's phase bootstrap-token writes it. */
+/** ConfigMap that a joining machine reads first; public, as kubeadm's phase bootstrap-token writes it. */
 export const clusterInfo = (values: Pick<ControlPlane, 'addresses' | 'shoot'>, pki: PKIData): KubeObject => ({
   apiVersion: 'v1',
   kind: 'ConfigMap',
@@ -125,7 +124,10 @@ export const clusterInfo = (values: Pick<ControlPlane, 'addresses' | 'shoot'>, p
   },
 });
 
-/** What kubeadm reads on a machine that joins: what the cluster is, its version above all. As kubeadm's phase upload-config writes it. */
+/**
+ * kubeadm's ConfigMap with the cluster's configuration, above all its version. As kubeadm's phase upload-config writes
+ * it.
+ */
 export const kubeadmConfig = (values: KubeadmValues, pki: PKIData, place: ControlPlanePlace = 'seed'): KubeObject => ({
   apiVersion: 'v1',
   kind: 'ConfigMap',
@@ -159,11 +161,12 @@ function clusterConfiguration(
     apiVersion: API_VERSION,
     kind: 'ClusterConfiguration',
     clusterName: shoot.name,
-    // Machines of the seed add it themselves: those of earlier versions read this too, and renew certificates only after 90 days.
+    // // Machines of the seed add it themselves: earlier versions read this ConfigMap too, and renew certificates only
+    // after 90 days.
     ...(place === 'cloud' && { certificateValidityPeriod: CERTIFICATES_LAST }),
     kubernetesVersion: `v${version}`,
     certificatesDir: PKI,
-    // As all keys of ours; RSA keys would cost each machine a second of CPU.
+    // // Same as all of Coppice's keys; RSA keys would cost each machine a second of CPU.
     encryptionAlgorithm: 'ECDSA-P256',
     controlPlaneEndpoint: `${addresses.apiServer}:${API_SERVER_PORT}`,
     networking: { podSubnet: networks.pods, serviceSubnet: networks.services, dnsDomain: CLUSTER_DOMAIN },
@@ -198,16 +201,16 @@ function clusterConfiguration(
 }
 
 const SEED_ETCD = {
-  // A machine is reached at its lasting address by way of one that changes: it has to listen on both.
+  // // A machine's permanent address is forwarded to a changing one: it must listen on both.
   'listen-client-urls': `https://${ANY}:${ETCD_CLIENT_PORT}`,
   'listen-peer-urls': `https://${ANY}:${ETCD_PEER_PORT}`,
-  // And for that reason peers do not come from the addresses in their certificates.
+  // // For that reason peers do not connect from the addresses in their certificates.
   'peer-skip-client-san-verification': 'true',
 };
 
 /**
- * kubeadm before 1.36 has this folder made, by default below /usr, which is the host's and read-only in a machine of the seed: the controller
- * manager would never start.
+ * kubeadm before 1.36 creates this folder, by default below /usr, which is the host's and read-only in a machine of the
+ * seed: the controller manager would never start.
  */
 const VOLUME_PLUGINS: Readonly<Record<string, Record<string, string>>> = {
   '1.35': { 'flex-volume-plugin-dir': '/var/lib/kubelet/volume-plugins' },

@@ -6,9 +6,9 @@ import { apiServerURL, type ControlPlane, endpointURL, machinesURL, namedURL } f
 type KubeconfigValues = Pick<ControlPlane, 'shoot' | 'addresses' | 'endpoint' | 'machinesOutside'>;
 
 /**
- * The kubeconfig of the Secret that programs read: group `coppice:admins`, for 7 days, renewed each day. Its current context goes by the address:
- * a name may not be known (yet) to the resolvers where somebody is. Contexts `<cluster>-<key>` go by names.
- * @param names hosts that lead to the endpoint
+ * The kubeconfig in the Secret for programs: group `coppice:admins`, valid for 7 days, renewed daily. Its current
+ * context uses the address: a name may not be resolvable (yet) for everybody. Contexts `<cluster>-<key>` use names.
+ * @param names hosts that resolve to the endpoint
  */
 export const adminKubeconfig = (
   values: KubeconfigValues,
@@ -23,7 +23,7 @@ export const adminKubeconfig = (
   return clientKubeconfig(values, pki, pair, 'admin', endpointURL(values), others);
 };
 
-/** The operator's own, with a certificate of issueOperatorCertificate. */
+/** The operator's own kubeconfig, with a certificate of issueOperatorCertificate. */
 export const operatorKubeconfig = (values: KubeconfigValues, pki: PKIData, certificate: KeyPair): string =>
   clientKubeconfig(values, pki, certificate, 'coppice-operator', endpointURL(values));
 
@@ -31,7 +31,7 @@ export const operatorKubeconfig = (values: KubeconfigValues, pki: PKIData, certi
 export const kubeProxyKubeconfig = (values: KubeconfigValues, pki: PKIData): string =>
   clientKubeconfig(values, pki, keyPair(pki, 'kube-proxy'), 'kube-proxy', machinesURL(values));
 
-/** For a kubelet that has no certificate yet; `token` of a bootstrap token Secret. */
+/** For a kubelet without a certificate; `token` of a bootstrap token Secret. */
 export const bootstrapKubeconfig = (values: KubeconfigValues, pki: PKIData, token: string): string =>
   writeKubeconfigText({
     server: machinesURL(values),
@@ -41,7 +41,7 @@ export const bootstrapKubeconfig = (values: KubeconfigValues, pki: PKIData, toke
     user: 'kubelet-bootstrap',
   });
 
-/** A kubeconfig for a client certificate of the shoot; `server` for whoever is not in the seed. */
+/** A kubeconfig for a client certificate of the shoot; `server` for clients outside the seed. */
 export const clientKubeconfig = (
   values: KubeconfigValues,
   pki: PKIData,

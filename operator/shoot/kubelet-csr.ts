@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import * as x509 from '@peculiar/x509';
 import { LONGEST_REQUEST } from '../pki/request-size.ts';
 
-/** The part of a CertificateSigningRequest that is judged. */
+/** The fields of a CertificateSigningRequest that are read. */
 export interface ServingCSR {
   spec: { signerName: string; username?: string; groups?: string[]; usages?: string[]; request: string };
 }
@@ -16,8 +16,8 @@ interface KnownMachine {
 }
 
 /**
- * `approve`; `deny` what no honest kubelet sends; `wait` when the machine, or its address, is not known yet;
- * `ignore` when the request is not one for a kubelet's serving certificate.
+ * `approve`; `deny` for requests that no honest kubelet sends; `wait` while the machine or its address is unknown;
+ * `ignore` for requests other than kubelet serving certificates.
  */
 export type CSRDecision = { decision: 'approve' | 'ignore' } | { decision: 'deny' | 'wait'; reason: string };
 
@@ -27,10 +27,13 @@ const NODES_GROUP = 'system:nodes';
 const REQUIRED_USAGES = ['digital signature', 'server auth'];
 const ALLOWED_USAGES = new Set([...REQUIRED_USAGES, 'key encipherment']);
 
-/** Whether the request is one for a kubelet's serving certificate: all others are `ignore`. */
+/** Whether it requests a kubelet serving certificate: all others are ignored. */
 export const isServingRequest = ({ spec }: ServingCSR): boolean => spec.signerName === SIGNER;
 
-/** Judges a kubelet's request for a serving certificate: the node itself asks, for the name and addresses of its machine. */
+/**
+ * Judges a kubelet's request for a serving certificate: the requester must be the node, and names and addresses those
+ * of its machine.
+ */
 export function approveServingCSR(csr: ServingCSR, machines: readonly KnownMachine[]): CSRDecision {
   const { username = '', groups = [], usages = [], request } = csr.spec;
   if (!isServingRequest(csr)) return { decision: 'ignore' };
@@ -74,7 +77,7 @@ interface ParsedRequest {
   others: string[];
 }
 
-/** A request that waits for its machine is judged with each change of a pod, and parsed once: it never changes in the cache. */
+/** A waiting request is judged at each change of a pod, but parsed once: it never changes in the cache. */
 const parsedOnce = new WeakMap<ServingCSR, ParsedRequest | 'unreadable'>();
 
 function parsedRequest(csr: ServingCSR): ParsedRequest | undefined {
@@ -105,7 +108,7 @@ function canonical(address: string): string {
   return isIP(address) === 6 ? new URL(`http://[${address}]`).hostname : address;
 }
 
-/** Whoever asks chooses the length of names; a reason is written into a condition and a log. */
+/** The requester chooses the length of names; the reason is written into a condition and a log. */
 const LONGEST_NAME = 100;
 const cut = (text: string): string => (text.length > LONGEST_NAME ? `${text.slice(0, LONGEST_NAME)}...` : text);
 

@@ -4,11 +4,11 @@ import { asNobody, UNPRIVILEGED } from '../kube/pod-security.ts';
 import { filesChecksum, SYSTEM_POD } from './pod.ts';
 import { LOCAL_PATH_IMAGE } from './versions.ts';
 
-/** Name of the StorageClass whose volumes are folders of machines. */
+/** StorageClass whose volumes are folders on machines. */
 const MACHINE_STORAGE_CLASS = 'coppice-local';
 const NAME = 'coppice-local-path';
 const ROLE = 'coppice:local-path-provisioner';
-/** Not that of local-path-provisioner as others install it: both would make each volume. */
+/** Not the name of a stock local-path-provisioner: both would create each volume. */
 const PROVISIONER = `${GROUP}/local-path`;
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
 const FILES = '/etc/local-path';
@@ -19,15 +19,16 @@ interface StorageClass {
   metadata: { name: string; annotations?: Record<string, string> };
 }
 
-/** What the objects below are made from: the provider's MachineVolumes. */
+/** The provider's MachineVolumes, input of the objects below. */
 interface MachineVolumeSettings {
   readonly folder: string;
   readonly helper: { readonly image: string; readonly folders: readonly string[] };
 }
 
 /**
- * The StorageClass, or nothing where the cluster has it: what people have changed of it stays. It is the default unless another one is.
- * @param existing all of the cluster
+ * The StorageClass, or nothing where the cluster has it: changes by people stay. It is the default unless another one
+ * is.
+ * @param existing all StorageClasses of the cluster
  */
 export function machineStorageClass(existing: readonly StorageClass[]): KubeObject[] {
   if (existing.some(({ metadata }) => metadata.name === MACHINE_STORAGE_CLASS)) return [];
@@ -40,19 +41,19 @@ export function machineStorageClass(existing: readonly StorageClass[]): KubeObje
         name: MACHINE_STORAGE_CLASS,
         annotations: {
           [DEFAULT_CLASS]: String(isDefault),
-          // A folder that has gone is told by the pod that wants it; one of type hostPath would be made anew, empty.
+          // // The pod that uses a missing folder reports it; type hostPath would recreate the folder empty.
           defaultVolumeType: 'local',
         },
       },
       provisioner: PROVISIONER,
       reclaimPolicy: 'Delete',
-      // The scheduler chooses the machine first.
+      // // The scheduler chooses the machine first.
       volumeBindingMode: 'WaitForFirstConsumer',
     },
   ];
 }
 
-/** What the provisioner needs: its rights and its files. */
+/** The provisioner's rights and files. */
 export function provisionerAccess(settings: MachineVolumeSettings): KubeObject[] {
   const role = { apiGroup: 'rbac.authorization.k8s.io' };
   const subjects = [{ kind: 'ServiceAccount', name: NAME, namespace }];
@@ -65,7 +66,7 @@ export function provisionerAccess(settings: MachineVolumeSettings): KubeObject[]
       metadata: { name: ROLE },
       rules: [
         { apiGroups: [''], resources: ['nodes'], verbs: ['get'] },
-        // It gives a claim back to the scheduler whose machine went before its volume was made.
+        // // It returns a claim to the scheduler when the chosen machine is gone before the volume exists.
         { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: [...read, 'update'] },
         { apiGroups: [''], resources: ['persistentvolumes'], verbs: [...read, 'create', 'delete'] },
         { apiGroups: ['storage.k8s.io'], resources: ['storageclasses'], verbs: read },
@@ -99,7 +100,7 @@ export function provisionerAccess(settings: MachineVolumeSettings): KubeObject[]
   ];
 }
 
-/** The provisioner. One is enough: while it is away, volumes that are there go on being used. */
+/** The provisioner. One replica suffices: existing volumes work while it is down. */
 export function provisionerManifests(settings: MachineVolumeSettings): KubeObject {
   return {
     apiVersion: 'apps/v1',
@@ -108,7 +109,7 @@ export function provisionerManifests(settings: MachineVolumeSettings): KubeObjec
     spec: {
       replicas: 1,
       revisionHistoryLimit: 1,
-      // It elects no leader: two would make each volume twice.
+      // // Without leader election two would create each volume twice.
       strategy: { type: 'Recreate' },
       selector: { matchLabels: labels },
       template: {
@@ -148,10 +149,10 @@ export function provisionerManifests(settings: MachineVolumeSettings): KubeObjec
   };
 }
 
-/** What is run on the machine itself is little: a folder is made, or removed. */
+/** The commands on the machine: create or remove a folder. */
 const filesOf = ({ folder, helper }: MachineVolumeSettings): Record<string, string> => ({
   'config.json': JSON.stringify({ nodePathMap: [{ node: 'DEFAULT_PATH_FOR_NON_LISTED_NODES', paths: [folder] }] }),
-  // Whatever user a pod runs as.
+  // // For pods of any user.
   setup: 'set -eu\nmkdir -m 0777 -p "$VOL_DIR"\n',
   teardown: 'set -eu\nrm -rf "$VOL_DIR"\n',
   'helperPod.yaml': JSON.stringify({
@@ -166,7 +167,7 @@ const filesOf = ({ folder, helper }: MachineVolumeSettings): Record<string, stri
       priorityClassName: 'system-node-critical',
       containers: [
         {
-          // The provisioner collects the logs of this name.
+          // // The provisioner collects logs of the container of this name.
           name: 'helper-pod',
           image: helper.image,
           imagePullPolicy: 'IfNotPresent',

@@ -6,9 +6,9 @@ import { keyPair, type PKIData } from './pki.ts';
 import { filesChecksum, httpProbe, SYSTEM_POD } from './pod.ts';
 import { METRICS_SERVER_IMAGE } from './versions.ts';
 
-/** Value of the label `k8s-app` of its pods, and name of what it consists of. */
+/** Value of the label `k8s-app` of its pods, and name of its objects. */
 export const METRICS_SERVER_APP = 'coppice-metrics-server';
-/** The one object of its kind in a cluster: who serves nodes' and pods' use of cpu and memory. */
+/** Cluster-wide APIService of the provider of node and pod metrics. */
 export const METRICS_API = 'v1beta1.metrics.k8s.io';
 
 const NAME = METRICS_SERVER_APP;
@@ -17,26 +17,29 @@ const READER_ROLE = 'coppice:metrics-reader';
 const RBAC = 'rbac.authorization.k8s.io';
 const PORT = 10250;
 const FILES = '/etc/metrics-server';
-/** Of the cluster: kubelets have their serving certificates of it. */
+/** The cluster's CA, which signs kubelet serving certificates. */
 const CLUSTER_CA = '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt';
 const namespace = 'kube-system';
 const labels = { 'k8s-app': NAME };
 
-/** What is read of one. */
+/** The fields of an APIService that are read. */
 export interface APIService extends KubeObject {
   spec?: { service?: { name: string; namespace: string } };
-  /** `Available`: an API server has asked it, and had an answer. */
+  /** `Available`: an API server has received an answer from it. */
   status?: { conditions?: BuiltinCondition[] };
 }
 
-/** Who serves the API in our place, as `namespace/name` of a Service; undefined: nobody, or we. */
+/** Foreign provider of the API, as `namespace/name` of a Service; undefined: none, or Coppice. */
 export function foreignMetrics(live: APIService | undefined): string | undefined {
   const service = live?.spec?.service;
   if (!live || (service?.namespace === namespace && service.name === NAME)) return undefined;
   return service ? `${service.namespace}/${service.name}` : 'the API server';
 }
 
-/** Has the API server ask it. Not before it serves: until then each `kubectl` would complain, and no namespace could be deleted. */
+/**
+ * The APIService for metrics-server. Not created before it serves: until then each `kubectl` would report an error, and
+ * no namespace could be deleted.
+ */
 export const metricsAPI = (pki: PKIData): KubeObject => ({
   apiVersion: 'apiregistration.k8s.io/v1',
   kind: 'APIService',
@@ -51,7 +54,7 @@ export const metricsAPI = (pki: PKIData): KubeObject => ({
   },
 });
 
-/** metrics-server and all that it needs; its ServiceAccount first, by which it is known that there may be more. */
+/** metrics-server with all its objects; the ServiceAccount first, since its existence indicates the others. */
 export const metricsServer = (pki: PKIData): KubeObject[] => {
   const { cert, key } = keyPair(pki, 'metrics-server');
   return [
@@ -73,7 +76,10 @@ export const metricsServer = (pki: PKIData): KubeObject[] => {
   ];
 };
 
-/** What is to be deleted where it is wanted no longer, in this order: nobody asks what has gone, and what tells of the rest goes last. */
+/**
+ * Objects to delete when it is no longer wanted, in this order: the APIService first so that no request fails, the
+ * ServiceAccount that indicates the others last.
+ */
 export const metricsServerParts = (): KubeObject[] => [
   { apiVersion: 'apiregistration.k8s.io/v1', kind: 'APIService', metadata: { name: METRICS_API } },
   { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: NAME, namespace } },
@@ -103,7 +109,7 @@ function access(): KubeObject[] {
       ],
     },
     {
-      // Whoever may look at a namespace may look at what its pods use.
+      // // Viewers of a namespace may see the resource usage of its pods.
       apiVersion: `${RBAC}/v1`,
       kind: 'ClusterRole',
       metadata: {
@@ -113,14 +119,14 @@ function access(): KubeObject[] {
       rules: [{ apiGroups: ['metrics.k8s.io'], resources: ['pods', 'nodes'], verbs: ['get', 'list', 'watch'] }],
     },
     binding('ClusterRoleBinding', ROLE, { kind: 'ClusterRole', name: ROLE }),
-    // It has the API server judge who asks it: whose token it is, and what that one may do.
+    // // The API server authenticates and authorizes its callers.
     binding('ClusterRoleBinding', `${ROLE}:delegator`, { kind: 'ClusterRole', name: 'system:auth-delegator' }),
-    // And believes API servers who asks them, by the authority that stands there.
+    // // It trusts API servers' statements on the caller, by the CA in that ConfigMap.
     binding('RoleBinding', ROLE, { kind: 'Role', name: 'extension-apiserver-authentication-reader' }),
   ];
 }
 
-/** @param print of its certificate, which it reads when it starts */
+/** @param print digest of its certificate, which it reads at startup only */
 function deployment(print: string): KubeObject {
   return {
     apiVersion: 'apps/v1',
@@ -152,10 +158,10 @@ function deployment(print: string): KubeObject {
                 '--kubelet-use-node-status-port',
                 '--metric-resolution=15s',
               ],
-              // No limit of memory: it grows with nodes and pods.
+              // // No memory limit: use grows with nodes and pods.
               resources: { requests: { cpu: '10m', memory: '65Mi' } },
               ports: [{ name: 'https', containerPort: PORT, protocol: 'TCP' }],
-              // Ready once it has asked all kubelets twice, between which a use of cpu is.
+              // // Ready once it has scraped all kubelets twice, which CPU usage requires.
               readinessProbe: httpProbe('/readyz', 'https', { scheme: 'HTTPS', period: 2, failures: 3 }),
               livenessProbe: httpProbe('/livez', 'https', { scheme: 'HTTPS', period: 10, failures: 6 }),
               securityContext: UNPRIVILEGED,

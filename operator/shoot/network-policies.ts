@@ -14,16 +14,16 @@ import {
   KONNECTIVITY_PORT,
 } from './values.ts';
 
-/** What is around a control plane in its seed. */
+/** Surroundings of a control plane in its seed. */
 export interface Surroundings {
   readonly networks: Pick<SeedSpec['networks'], 'pods' | 'services' | 'nodes' | 'blockCIDRs'>;
-  /** Addresses that the seed's nodes were seen to have. */
+  /** Observed addresses of the seed's nodes. */
   readonly nodeAddresses: readonly string[];
-  /** Hosts at which the seed's own API servers were seen. */
+  /** Observed hosts of the seed's own API servers. */
   readonly apiServers: readonly string[];
-  /** Where the operator's pods are, if it runs in the seed. */
+  /** The operator's namespace, if it runs in the seed. */
   readonly operatorNamespace: string;
-  /** URL of the registry mirror that machines ask. */
+  /** URL of the registry mirror that machines use. */
   readonly imageMirror?: string;
   /** The shoot's VXLAN network identifier. */
   readonly vni: number;
@@ -35,9 +35,12 @@ export interface Surroundings {
 const POLICIES = { controlPlane: 'control-plane', machines: 'machines' } as const;
 
 const MACHINE_ROLES = [ROLES.machine, ROLES.controlPlaneMachine];
-/** Machines and API servers of a local cluster send frames of the cluster's network to each other. */
+/** Machines and API servers of a local cluster exchange frames of the cluster's network. */
 const VXLAN_PORT = 4789;
-/** Clouds tell a machine's secrets to whoever asks from it; loopback may be a node's own; multicast groups are those of other clusters. */
+/**
+ * Excluded ranges: cloud metadata services reveal a machine's secrets, loopback may be the node's own, and multicast
+ * groups belong to other clusters.
+ */
 const NOT_THE_WORLD = [
   '127.0.0.0/8',
   '169.254.0.0/16',
@@ -57,7 +60,10 @@ const sameNamespace: NetworkPolicyPeer = { podSelector: {} };
 const tcp = (...ports: number[]): NetworkPolicyPort[] => ports.map((port) => ({ protocol: 'TCP', port }));
 const udp = (port: number): NetworkPolicyPort => ({ protocol: 'UDP', port });
 
-/** The operator, as a process of a node or as a pod of the chart: in its own namespace, since tenants may call pods of theirs what they like. */
+/**
+ * The operator, as a process on a node or as the chart's pod: restricted to its namespace, since tenants choose the
+ * names of their pods.
+ */
 const operator = ({ networks, operatorNamespace }: Surroundings): NetworkPolicyPeer[] => [
   {
     namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': operatorNamespace } },
@@ -67,8 +73,8 @@ const operator = ({ networks, operatorNamespace }: Surroundings): NetworkPolicyP
 ];
 
 /**
- * Who may connect to whom in a shoot's namespace: what these policies do not name is refused. One for all pods but machines, and one for
- * machines where they are pods of the seed. Pure.
+ * Permitted connections in a shoot's namespace; everything else is refused. One policy for all pods except machines,
+ * and one for machines where they are pods of the seed. Pure.
  */
 export function networkPolicies(
   values: Pick<ControlPlane, 'namespace' | 'shoot' | 'machinesOutside'>,
@@ -83,12 +89,13 @@ type Values = Parameters<typeof networkPolicies>[0];
 
 function controlPlanePolicy(values: Values, around: Surroundings): NetworkPolicy {
   return policy(values, POLICIES.controlPlane, {
-    // New pods of another kind are in here without being named.
+    // // Applies to new kinds of pods too.
     podSelector: others,
     policyTypes: ['Ingress', 'Egress'],
     ingress: [
-      // Ports divide the components: nobody but an API server listens here, and its clients prove who they are. No source is named: what
-      // comes by a load balancer may have an address of a node in the range of pods, and some plugins match no node by ranges.
+      // // Restricted by port only: nothing but API servers listens on these, and clients authenticate. No source is
+      // named: connections through a load balancer may have a node address within the pod range, and some plugins match
+      // no node by ranges.
       { ports: tcp(API_SERVER_PORT, ...(values.machinesOutside ? [KONNECTIVITY_PORT] : [])) },
       {
         from: [{ podSelector: app(COMPONENTS.apiServer, COMPONENTS.etcd) }, ...operator(around)],
@@ -107,7 +114,7 @@ function machinesPolicy(values: Values, around: Surroundings): NetworkPolicy {
   const nodes = nodeRanges(around);
   const mirrorPort = imageMirror ? Number(new URL(imageMirror).port) || 80 : undefined;
   const runsControlPlane: IngressRule[] = [
-    // Of a machine that runs the control plane.
+    // // A machine that runs the control plane.
     { ports: tcp(API_SERVER_PORT) },
     { from: operator(around), ports: tcp(ETCD_CLIENT_PORT) },
   ];
@@ -132,12 +139,12 @@ function machinesPolicy(values: Values, around: Surroundings): NetworkPolicy {
   });
 }
 
-/** More exceptions than these are more than some plugins take. */
+/** Some plugins do not accept more exceptions. */
 const MOST_RANGES = 128;
 
 /**
- * Ranges that hold all of these IPv4 addresses, at most 128 of one size: of single addresses, if so many are enough. Names are no addresses.
- * Sorted, so that equal addresses make equal policies. Pure.
+ * Ranges that cover all of these IPv4 addresses, at most 128 of equal size: single addresses if so few suffice. Names
+ * are ignored. Sorted, so that equal addresses give equal policies. Pure.
  */
 function rangesOf(addresses: readonly string[]): AddressRange[] {
   for (let prefix = 32; ; prefix--) {
@@ -147,30 +154,30 @@ function rangesOf(addresses: readonly string[]): AddressRange[] {
   }
 }
 
-/** The range that the seed says its nodes are in, or else ranges of what was seen. */
+/** The seed's configured node range, or else ranges of the observed addresses. */
 const nodeRanges = ({ networks, nodeAddresses }: Surroundings): string[] =>
   networks.nodes ? [networks.nodes] : rangesOf(nodeAddresses).map(rangeText);
 
-/** What machines reach outside of the seed, and nothing in it. IPv6 is refused as a whole. */
+/** Destinations of machines outside the seed, nothing inside it. IPv6 is refused entirely. */
 function outside(around: Surroundings): NonNullable<NetworkPolicy['spec']['egress']> {
   const { pods, services, nodes, blockCIDRs = [] } = around.networks;
   const said = [pods, services, ...(nodes ? [nodes] : []), ...NOT_THE_WORLD, ...blockCIDRs];
   const ranges = said.flatMap((text) => ipv4Range(text) ?? []);
-  // An API server takes no exception that is everything.
+  // // The API server rejects an exception that covers everything.
   if (ranges.some(({ prefix }) => prefix === 0)) return [];
   const seen = [...rangesOf(around.nodeAddresses), ...rangesOf(around.apiServers)];
   const more = seen.filter((range) => !ranges.some((known) => rangeContains(known, range)));
   return [{ to: [{ ipBlock: { cidr: '0.0.0.0/0', except: [...new Set([...ranges, ...more].map(rangeText))] } }] }];
 }
 
-/** Of all clusters in one namespace of the garden: a hub in one of them calls its members by these. */
+/** API servers of all clusters in one garden namespace: a hub in one of them reaches its members by these. */
 const apiServersOfTenant = ({ shoot }: Values): NetworkPolicyPeer[] =>
   [app(COMPONENTS.apiServer), { matchLabels: { [LABELS.role]: ROLES.controlPlaneMachine } }].map((podSelector) => ({
     namespaceSelector: { matchLabels: { [LABELS.shootNamespace]: shoot.namespace } },
     podSelector,
   }));
 
-/** Machines find each other by a multicast group, which is of this cluster alone. */
+/** Machines find each other through a multicast group of this cluster alone. */
 const clusterNetwork = ({ hasMachines, vni }: Surroundings): NonNullable<NetworkPolicy['spec']['egress']> =>
   hasMachines
     ? [

@@ -3,5 +3,5 @@ import { PKI_SECRET, type PKIData } from './pki.ts';
 import { componentSecret } from './pod.ts';
 import type { ControlPlane } from './values.ts';
 
-/** The Secret with all keys of the shoot, to be stored before anything is made from it. */
+/** The Secret with all keys of the shoot, stored before anything is created from it. */
 export const pkiSecret = (values: ControlPlane, pki: PKIData): KubeObject => componentSecret(values, PKI_SECRET, pki);

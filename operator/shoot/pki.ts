@@ -16,52 +16,61 @@ import {
 } from '../pki/certificates.ts';
 import { CLUSTER_DOMAIN, type ControlPlane, kubernetesServiceAddress } from './values.ts';
 
-/** Secret in the seed that holds every key and certificate of a shoot; all others are made from it. */
+/** Secret in the seed with every key and certificate of a shoot; all others are derived from it. */
 export const PKI_SECRET = 'pki';
-/** Members of this group administer the cluster; bound to `cluster-admin` by systemComponents. */
+/** Group of cluster administrators; bound to `cluster-admin` by systemComponents. */
 export const ADMIN_GROUP = 'coppice:admins';
-/** Members of this group read all of the cluster but Secrets; bound by systemComponents. */
+/** Group with read access to everything but Secrets; bound by systemComponents. */
 export const VIEWER_GROUP = 'coppice:viewers';
 
-/** Who the API server is to kubelets; bound to `system:kubelet-api-admin` by kubeletAccess. The name is kubeadm's. */
+/**
+ * The API server's user name towards kubelets; bound to `system:kubelet-api-admin` by kubeletAccess. The name is
+ * kubeadm's.
+ */
 export const KUBELET_CLIENT_USER = 'kube-apiserver-kubelet-client';
 
-/** Who the server of the tunnel to machines is, at the API server that it stands beside: may have tokens of agents reviewed, and nothing else. */
+/** User name of the tunnel's server at the API server beside it; its only right is the review of agents' tokens. */
 export const KONNECTIVITY_SERVER_USER = 'system:konnectivity-server';
 
-/** As API servers call metrics-server. */
+/** metrics-server's host name for API servers. */
 const METRICS_SERVER_HOST = 'coppice-metrics-server.kube-system.svc';
 
 /** Files of the Secret: `<id>.crt` and `<id>.key` for each certificate, `sa.pub` and `sa.key`. */
 export type PKIData = Record<string, string>;
 
-/** What the certificates depend on. */
+/** Parameters of the certificates. */
 export interface PKIParameters {
   apiServerAddress: string;
   /** By ordinal. */
   etcdAddresses: string[];
   services: string;
-  /** Name or address under which the API server is reached from outside of the seed. */
+  /** Name or address of the API server from outside the seed. */
   endpointHost?: string | undefined;
   /** Further names of the API server. */
   hostNames?: readonly string[] | undefined;
-  /** Machines are outside of the seed: the tunnel to them has a server. */
+  /** Whether machines are outside the seed, so that the tunnel has a server. */
   machinesOutside?: boolean | undefined;
-  /** metrics-server is asked for, which serves by TLS. */
+  /** Whether metrics-server, which serves TLS, is enabled. */
   metricsServer?: boolean;
-  /** The control plane is on machines, which make their own certificates: only people and machines for workloads need some of ours. */
+  /**
+   * Whether the control plane runs on machines, which issue their own certificates: only people and worker machines
+   * need some of Coppice's.
+   */
   selfHosted?: boolean;
-  /** API servers call kubelets with rights of system:masters, as earlier versions had it, until the cluster is known to have kubeletAccess. */
+  /**
+   * Whether API servers call kubelets as system:masters, as in earlier versions, until the cluster is known to have
+   * kubeletAccess.
+   */
   kubeletsAsMaster?: boolean;
 }
 
-/** Why a certificate is made (again). */
+/** Why a certificate is issued (again). */
 type IssueReason = 'missing' | 'damaged' | 'expiring' | 'changed' | 'authority';
 
-/** What to make, authorities first, and when to look again. */
+/** Certificates to issue, CAs first, and the time of the next check. */
 interface PKIPlan {
   issue: { id: string; reason: IssueReason }[];
-  /** The earliest renewal among what stays as it is; undefined when nothing stays. */
+  /** The earliest renewal of the unchanged certificates; undefined when all are issued. */
   nextRenewal?: Date;
 }
 
@@ -71,8 +80,8 @@ const SERVICE_ACCOUNT = 'sa';
 
 const CA_DAYS = 3650;
 /**
- * The certificate in the Secret `<name>-kubeconfig`, which nobody can revoke: whoever took it has it for a week at most. It is replaced each
- * day, so that readers have six to take the new one, and the operator six to come back.
+ * Validity of the certificate in the Secret `<name>-kubeconfig`, which cannot be revoked: a stolen one works for a week
+ * at most. It is renewed daily, so that readers and the operator have six days of slack.
  */
 const ADMIN_DAYS = 7;
 const ADMIN_RENEWED_AFTER_DAYS = 1;
@@ -80,12 +89,12 @@ const ADMIN_RENEWED_AFTER_DAYS = 1;
 interface Leaf {
   ca: Authority;
   days: number;
-  /** Age at which it is renewed. Absent: 80 % of its life, or 48 days. */
+  /** Age of its renewal. Absent: 80 % of its life, or 48 days. */
   renewedAfterDays?: number;
   request: CertificateRequest;
 }
 
-/** The parameters that follow from the values of a control plane. */
+/** PKI parameters of a control plane's values. */
 export const pkiParameters = (
   values: Pick<ControlPlane, 'addresses' | 'networks' | 'endpoint' | 'hostNames' | 'machinesOutside'>,
 ): PKIParameters => ({
@@ -97,7 +106,7 @@ export const pkiParameters = (
   machinesOutside: values.machinesOutside,
 });
 
-/** Which of a shoot's certificates must be made or renewed. A renewed authority keeps its key, so nothing else follows. */
+/** Certificates of a shoot to issue or renew. A renewed CA keeps its key, so the certificates it signed stay valid. */
 export function planShootPKI(existing: PKIData, parameters: PKIParameters, now: Date): PKIPlan {
   const plan: PKIPlan = { issue: [] };
   const keep = (cert: string, afterDays?: number) => {
@@ -126,7 +135,7 @@ export function planShootPKI(existing: PKIData, parameters: PKIParameters, now: 
   return plan;
 }
 
-/** Carries a plan out: everything that exists, with what the plan names made anew. */
+/** Applies a plan: the existing files, with those of the plan issued anew. */
 export async function issueShootPKI(
   existing: PKIData,
   plan: PKIPlan,
@@ -157,7 +166,7 @@ export async function issueShootPKI(
     }),
   );
   if (reasons.has(SERVICE_ACCOUNT)) {
-    // Of a key that is there the other half follows.
+    // // The public half follows from an existing private key.
     const known = publicKeyOf(existing[`${SERVICE_ACCOUNT}.key`]);
     const keys = known === undefined ? await newServiceAccountKey() : undefined;
     if (keys) data[`${SERVICE_ACCOUNT}.key`] = keys.private;
@@ -167,38 +176,38 @@ export async function issueShootPKI(
 }
 
 /**
- * Ids of the keys that no new ones can replace, and that are missing or damaged: the authorities, and the key of ServiceAccount tokens. What
- * a lost key has signed nobody would trust any more. Pure.
+ * Ids of irreplaceable keys that are missing or damaged: those of the CAs, and of ServiceAccount tokens. Nothing signed
+ * with a lost key would be trusted any more. Pure.
  */
 export const lostKeys = (data: PKIData): string[] => [
   ...AUTHORITIES.filter((id) => !isPair(pairOf(data, id))),
   ...(publicKeyOf(data[`${SERVICE_ACCOUNT}.key`]) === undefined ? [SERVICE_ACCOUNT] : []),
 ];
 
-/** Ids of such keys that are others than they were. Certificates of authorities may be renewed; their keys never change. Pure. */
+/** Ids of irreplaceable keys that changed. CA certificates may be renewed; their keys never change. Pure. */
 export const replacedKeys = (data: PKIData, before: PKIData): string[] =>
   [...AUTHORITIES, SERVICE_ACCOUNT].filter((id) => data[`${id}.key`] !== before[`${id}.key`]);
 
-/** `data` with everything that it lacks, and with the lost keys, as they are in `kept`. Pure. */
+/** `data` completed from `kept`: missing files, and the lost keys. Pure. */
 export function withKept(data: PKIData, kept: PKIData, lost: readonly string[]): PKIData {
   const isLost = (file: string) => lost.some((id) => file === id || file.startsWith(`${id}.`));
   return { ...kept, ...Object.fromEntries(Object.entries(data).filter(([file]) => !isLost(file))) };
 }
 
-/** Whether its API servers call kubelets with a certificate of an earlier version: nobody can take its rights back. */
+/** Whether its API servers call kubelets with a certificate of an earlier version, whose rights cannot be revoked. */
 export function callsKubeletsAsMaster(data: PKIData): boolean {
   const cert = data['kubelet-client.crt'];
   return cert !== undefined && certificateMatches(cert, kubeletClient({ kubeletsAsMaster: true }));
 }
 
-/** Certificate and key `id` of the shoot. Throws when the plan was not carried out before. */
+/** Certificate and key `id` of the shoot. Throws when they were not issued before. */
 export function keyPair(data: PKIData, id: string): KeyPair {
   const pair = pairOf(data, id);
   if (!pair.cert || !pair.key) throw new Error(`the shoot's Secret ${PKI_SECRET} has no certificate ${id}`);
   return { cert: pair.cert, key: pair.key };
 }
 
-/** A short-lived certificate with which the operator itself reaches the shoot; kept in memory, never stored. */
+/** A short-lived client certificate of the operator for the shoot; kept in memory, never stored. */
 export const issueOperatorCertificate = (data: PKIData, now: Date, days = 1): Promise<KeyPair> =>
   issue(keyPair(data, 'ca'), {
     commonName: 'coppice:operator',
@@ -208,7 +217,7 @@ export const issueOperatorCertificate = (data: PKIData, now: Date, days = 1): Pr
     now,
   });
 
-/** A short-lived certificate with which the operator itself reaches the shoot's etcd. */
+/** A short-lived client certificate of the operator for the shoot's etcd. */
 export const issueEtcdOperatorCertificate = (data: PKIData, now: Date, days = 1): Promise<KeyPair> =>
   issue(keyPair(data, 'ca-etcd'), { commonName: 'coppice:operator', usages: ['client'], days, now });
 
@@ -220,7 +229,7 @@ function leaves(parameters: PKIParameters): Record<string, Leaf> {
     days: LEAF_DAYS,
     request: { commonName, organizations, usages: ['client'] },
   });
-  // Without a certificate of their own they would make themselves one at each start, with RSA keys that cost CPU.
+  // // Without a given certificate they would generate one at each start, with RSA keys that cost CPU.
   const serving = (commonName: string): Leaf => ({
     ca: 'ca',
     days: LEAF_DAYS,
@@ -243,7 +252,7 @@ function leaves(parameters: PKIParameters): Record<string, Leaf> {
   };
   if (parameters.selfHosted) return forAll;
   return {
-    // One certificate for both of a member's roles; 'client' is for peers and for the member's own JSON gateway.
+    // // One certificate for both roles of a member; 'client' is for peers and for the member's own JSON gateway.
     etcd: {
       ca: 'ca-etcd',
       days: LEAF_DAYS,
@@ -292,7 +301,8 @@ function leaves(parameters: PKIParameters): Record<string, Leaf> {
     'kube-controller-manager-serving': serving('kube-controller-manager'),
     'kube-scheduler': client('system:kube-scheduler'),
     'kube-scheduler-serving': serving('kube-scheduler'),
-    // One certificate for both of its roles: agents connect to it at the endpoint, and it has the API server review their tokens.
+    // // One certificate for both of its roles: agents connect to it at the endpoint, and it has agents' tokens
+    // reviewed by the API server.
     ...(parameters.machinesOutside &&
       isAddress && {
         'konnectivity-server': {

@@ -5,7 +5,7 @@ import { asNobody, NOBODY, UNPRIVILEGED } from '../kube/pod-security.ts';
 import { resourcesOf } from './control-plane-resources.ts';
 import { type ControlPlane, controlPlaneLabels } from './values.ts';
 
-/** What every container of the control plane is told. */
+/** Fields of every control plane container. */
 interface Container {
   name: string;
   image: string;
@@ -13,37 +13,37 @@ interface Container {
   env?: { name: string; value?: string; valueFrom?: unknown }[];
   ports: { name: string; containerPort: number }[];
   probes: { startupProbe?: unknown; readinessProbe?: unknown; livenessProbe?: unknown };
-  /** Where the Secret of its name is mounted. */
+  /** Mount path of the Secret of the container's name. */
   mountPath: string;
   /** Further mounts. */
   mounts?: { name: string; mountPath: string; readOnly?: boolean }[];
 }
 
-/** A container beside a component's own, with a Secret of its own; `command`: path of the executable. */
+/** A container beside the component's own, with a Secret of its own; `command`: path of the executable. */
 export type Sidecar = Container & { command: string };
 
-/** A container of a control plane component; it runs as nobody, with a read-only root and no privilege. */
+/** A control plane container; it runs as nobody, with a read-only root and without privileges. */
 interface Component extends Container {
-  /** Name of the executable, where it is not the component's. */
+  /** Name of the executable where it differs from the component's. */
   executable?: string;
   /** Further volumes. */
   volumes?: unknown[];
   /** Further containers. */
   sidecars?: Sidecar[];
-  /** Containers that start before the component's own, as they are. */
+  /** Init containers, unchanged. */
   first?: object[];
-  /** Content whose change must restart the pods. */
+  /** Digest of content whose change must restart the pods. */
   checksum: string;
   /** Seconds between SIGTERM and SIGKILL. */
   gracePeriodSeconds: number;
-  /** Pods of this component should not share a node. */
+  /** Whether pods of this component should be on different nodes. */
   spread: boolean;
 }
 
-/** Labels by which a component's pods are found within the shoot's namespace. */
+/** Labels that select a component's pods within the shoot's namespace. */
 export const selectorLabels = (component: string): Record<string, string> => ({ app: component });
 
-/** The pod template of a component. */
+/** Pod template of a component. */
 export function podTemplate(values: ControlPlane, component: Component): unknown {
   const { sidecars = [] } = component;
   const { nodes = 0 } = values;
@@ -59,14 +59,14 @@ export function podTemplate(values: ControlPlane, component: Component): unknown
       automountServiceAccountToken: false,
       enableServiceLinks: false,
       ...(values.priorityClassName && { priorityClassName: values.priorityClassName }),
-      // A seed may have no DNS of its own, and nothing here looks up a name.
+      // // A seed may lack DNS, and nothing here resolves names.
       dnsPolicy: 'Default',
       terminationGracePeriodSeconds: component.gracePeriodSeconds,
       securityContext: asNobody({ fsGroup: NOBODY, fsGroupChangePolicy: 'OnRootMismatch' }),
       ...(component.spread && { affinity: spread(component.name) }),
       containers: [
         ...(component.first ?? []),
-        // Upstream's images have other entry points, or none: the executable is where they all keep it.
+        // // Upstream's images have different entry points, or none, but the executable at the same path.
         containerOf(nodes, component, `/usr/local/bin/${component.executable ?? component.name}`, 'config'),
         ...sidecars.map((sidecar) => containerOf(nodes, sidecar, sidecar.command, sidecar.name)),
       ],
@@ -79,17 +79,17 @@ export function podTemplate(values: ControlPlane, component: Component): unknown
   };
 }
 
-/** spec of every pod of ours on a cluster's own machines: the cluster needs it, and it ends at once. */
+/** Common pod spec of Coppice's pods on a cluster's own machines: critical priority, and immediate termination. */
 export const SYSTEM_POD = {
   priorityClassName: 'system-cluster-critical',
-  // The machine's resolver: cluster DNS need not work for it.
+  // // The machine's resolver: independent of cluster DNS.
   dnsPolicy: 'Default',
   enableServiceLinks: false,
   terminationGracePeriodSeconds: 5,
   tolerations: [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
 } as const;
 
-/** affinity of pods with these labels that had better be on different nodes. */
+/** Anti-affinity that prefers different nodes for pods with these labels. */
 export const apart = (matchLabels: Record<string, string>): unknown => ({
   podAntiAffinity: {
     preferredDuringSchedulingIgnoredDuringExecution: [
@@ -115,13 +115,13 @@ const containerOf = (nodes: number, container: Container, command: string, confi
   };
 };
 
-/** 0440 and not 0400: the files belong to root, and are read through fsGroup. */
+/** 0440, not 0400: the files belong to root, and are read through fsGroup. */
 const secretVolume = (name: string, secretName: string): unknown => ({
   name,
   secret: { secretName, defaultMode: 0o440 },
 });
 
-/** A Deployment of a component. */
+/** Deployment of a component. */
 export function deploymentManifest(
   values: ControlPlane,
   component: Component,
@@ -141,7 +141,7 @@ export function deploymentManifest(
   };
 }
 
-/** The Secret with all files of a component. */
+/** Secret with all files of a component. */
 export function componentSecret(values: ControlPlane, name: string, files: Record<string, string>): KubeObject {
   return {
     apiVersion: 'v1',
@@ -152,7 +152,9 @@ export function componentSecret(values: ControlPlane, name: string, files: Recor
   };
 }
 
-/** At most one member at a time may be evicted. Only where there are several: with one, no node could ever be drained. */
+/**
+ * Permits the eviction of one member at a time. Only for several members: with one, its node could never be drained.
+ */
 export function disruptionBudget(values: ControlPlane, component: string): KubeObject {
   return {
     apiVersion: 'policy/v1',
@@ -166,13 +168,13 @@ export function disruptionBudget(values: ControlPlane, component: string): KubeO
   };
 }
 
-/** Hash of the files of a component, in any order. */
+/** Hash of a component's files, independent of their order. */
 export function filesChecksum(files: Record<string, string>): string {
   const sorted = Object.entries(files).sort(([a], [b]) => (a < b ? -1 : 1));
   return createHash('sha256').update(JSON.stringify(sorted)).digest('hex').slice(0, 16);
 }
 
-/** A probe by HTTP(S) on a named port. `period` in seconds. */
+/** An HTTP(S) probe on a named port. `period` in seconds. */
 export function httpProbe(
   path: string,
   port: string,

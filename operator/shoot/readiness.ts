@@ -1,18 +1,26 @@
 import { errorText } from '../api/errors.ts';
 import { KubeApiError } from '../kube/errors.ts';
 
-/** A new API server sleeps for a second before it looks at the two of them. Nothing but pods needs one, and there are none yet. */
+/**
+ * A new API server sleeps for a second before it checks the two PriorityClasses. Only pods need them, and there are
+ * none yet.
+ */
 const PRIORITY_CLASSES = 'poststarthook/scheduling/bootstrap-system-priority-classes';
-/** It sleeps for a second before them as well, and makes them one by one, a hundred. */
+/** It also sleeps for a second before these, and creates a hundred roles one by one. */
 const ROLES = 'poststarthook/rbac/bootstrap-roles';
-/** It makes two dozen objects by which it divides itself among many who ask at once; until then all who are no masters share one part. */
+/**
+ * It creates two dozen objects of priority and fairness; until then all users except masters share one priority level.
+ */
 const FAIRNESS = 'poststarthook/priority-and-fairness-config-producer';
 
-/** What a new API server need not have for its admin, whose one role the operator makes, nor for the operator, who asks for none. */
+/**
+ * Checks that a new API server may fail for its admin, whose role the operator creates, and for the operator, which
+ * needs none.
+ */
 export const NOT_AT_FIRST: readonly string[] = [PRIORITY_CLASSES, ROLES, FAIRNESS];
-/** What it need not have for components of Kubernetes, which have their rights by its roles. */
+/** Checks that it may fail for Kubernetes components, whose rights are in its roles. */
 export const NOT_FOR_COMPONENTS: readonly string[] = [PRIORITY_CLASSES];
-/** The last of the namespaces that it makes: once it is there, all of them are. */
+/** The last namespace that it creates: once it exists, all of them do. */
 const LAST_NAMESPACE = '/api/v1/namespaces/default';
 
 /** The part of a client that `isUsable` needs; KubeClient has it. */
@@ -21,13 +29,13 @@ export interface UsableClient {
   request(method: string, path: string, options?: Record<string, unknown>): Promise<unknown>;
 }
 
-/** Whether a cluster can be used, and if not, why not yet. */
+/** Whether a cluster is usable, and if not, why. */
 type Usability = { usable: true } | { usable: false; reason: string };
 
 /**
- * Whether the holder of the client's credentials can work with the cluster now: the API server says that it is ready, has made its
- * namespaces, and lets the holder make others. Only asked, never tried: what a tenant's webhooks and policies refuse is the tenant's own
- * wish. Never throws.
+ * Whether the client can work with the cluster now: the API server reports readiness, its namespaces exist, and the
+ * client may create others. Checked by a dry run only: rejections by a tenant's webhooks and policies are the tenant's
+ * choice. Never throws.
  */
 export async function isUsable(client: UsableClient): Promise<Usability> {
   try {
@@ -44,12 +52,12 @@ export async function isUsable(client: UsableClient): Promise<Usability> {
     const allowed = (review as { status?: { allowed?: boolean } } | undefined)?.status?.allowed;
     return allowed ? { usable: true } : { usable: false, reason: 'the admin may not make namespaces yet' };
   } catch (error) {
-    // Admission comes after authorization: whoever gets that far is let in.
+    // // Admission follows authorization: a request rejected by admission was authorized.
     return refusedByAdmission(error) ? { usable: true } : { usable: false, reason: errorText(error) };
   }
 }
 
-/** Whether a webhook or a policy of the cluster refused the request, or a webhook that must be asked did not answer. */
+/** Whether the cluster's admission rejected the request, or a required webhook did not answer. */
 export const refusedByAdmission = (error: unknown): boolean =>
   error instanceof KubeApiError &&
   /\b(admission webhook|calling webhook|ValidatingAdmissionPolicy|MutatingAdmissionPolicy)\b/.test(error.message);

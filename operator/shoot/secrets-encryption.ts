@@ -10,16 +10,16 @@ import {
 } from '../pki/secrets-encryption.ts';
 import { PKI_SECRET, type PKIData } from './pki.ts';
 
-/** Among the shoot's keys: those that its Secrets are encrypted with in etcd. */
+/** Key of the shoot's PKI Secret with the encryption keys of Secrets. */
 export const STATE_KEY = 'secrets-encryption.json';
 const FILE = 'encryption.json';
 const FLAG = 'encryption-provider-config';
 
-/** The keys of the shoot's Secrets; undefined: they are not encrypted. @throws where what is there cannot be understood */
+/** Encryption keys of the shoot's Secrets; undefined: not encrypted. @throws when they cannot be parsed */
 export const encryptionOf = (pki: PKIData): EncryptionState | undefined =>
   parseEncryptionState(pki[STATE_KEY], `${STATE_KEY} of Secret ${PKI_SECRET}`);
 
-/** The same for whoever only looks: that it cannot be understood is said by who works with it. */
+/** The same for observers: a parse error is reported by the controller that uses the keys. */
 export function encryptionSeen(pki: PKIData): EncryptionState | undefined {
   try {
     return encryptionOf(pki);
@@ -28,26 +28,29 @@ export function encryptionSeen(pki: PKIData): EncryptionState | undefined {
   }
 }
 
-/** Whether API servers were told to encrypt Secrets: by their Secret, or by their Deployment. Pure. */
+/** Whether API servers are configured to encrypt Secrets, in their Secret or Deployment. Pure. */
 export const isToldToEncrypt = (secret: Secret | undefined, deployment: Deployment | undefined): boolean =>
   secret?.data?.[FILE] !== undefined || JSON.stringify(deployment?.spec.template.spec ?? {}).includes(`--${FLAG}=`);
 
-/** The shoot's keys with what says how Secrets are encrypted. */
+/** The shoot's keys with the encryption state of Secrets. */
 export const withEncryption = (pki: PKIData, state: EncryptionState): PKIData => ({
   ...pki,
   [STATE_KEY]: JSON.stringify(state),
 });
 
-/** What is known when the keys of Secrets are decided about. */
+/** Input of planEncryption. */
 interface EncryptionWish {
-  /** No API server can have written anything yet. */
+  /** Whether no API server can have written anything yet. */
   isNew: boolean;
-  /** Somebody asks for another key. */
+  /** Whether a rotation is requested. */
   rotate: boolean;
   now: Date;
 }
 
-/** The shoot's keys with those of its Secrets; the same object where nothing changes. Pure but for new keys. */
+/**
+ * The shoot's keys with the encryption keys of its Secrets; the same object where nothing changes. Pure except for new
+ * keys.
+ */
 export function planEncryption(pki: PKIData, { isNew, rotate, now }: EncryptionWish): PKIData {
   const state = encryptionOf(pki);
   if (state && !rotate) return pki;
@@ -56,7 +59,7 @@ export function planEncryption(pki: PKIData, { isNew, rotate, now }: EncryptionW
   return wanted === state ? pki : withEncryption(pki, wanted);
 }
 
-/** What API servers have of it: a file, and the flag that names it, without its dashes. */
+/** The API server's encryption file and its flag (without dashes). */
 export function encryptionParts(
   pki: PKIData,
   directory: string,

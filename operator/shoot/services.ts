@@ -13,7 +13,9 @@ import {
 
 type ServiceValues = Pick<ControlPlane, 'namespace' | 'shoot' | 'replicas' | 'exposure' | 'machinesOutside'>;
 
-/** The Service of the API server, then one for each of `etcdMembers`. Made first: certificates carry their addresses. */
+/**
+ * The API server's Service, then one for each of `etcdMembers`. Created first: certificates contain their addresses.
+ */
 export function serviceManifests(values: ServiceValues, etcdMembers: number): KubeObject[] {
   return [
     apiServerService(values),
@@ -29,7 +31,7 @@ function apiServerService(values: ServiceValues): KubeObject {
     spec: {
       type: values.exposure ?? 'ClusterIP',
       selector: selectorLabels(COMPONENTS.apiServer),
-      // With a single replica nobody else could answer, and waiting for the kubelet's probe would only cost time.
+      // // With a single replica there is no alternative, and waiting for the kubelet's probe would only delay.
       publishNotReadyAddresses: values.replicas === 1,
       ports: [
         { name: 'https', port: API_SERVER_PORT, targetPort: API_SERVER_PORT, protocol: 'TCP' },
@@ -41,7 +43,7 @@ function apiServerService(values: ServiceValues): KubeObject {
   };
 }
 
-/** The Service that gives etcd member `ordinal` an address that outlives its pod. */
+/** Service with a permanent address for etcd member `ordinal`. */
 function etcdMemberService(values: Pick<ControlPlane, 'namespace' | 'shoot'>, ordinal: number): KubeObject {
   const name = etcdMemberName(ordinal);
   return {
@@ -51,7 +53,7 @@ function etcdMemberService(values: Pick<ControlPlane, 'namespace' | 'shoot'>, or
     spec: {
       type: 'ClusterIP',
       selector: { 'statefulset.kubernetes.io/pod-name': name },
-      // Members must find each other before any of them can be ready.
+      // // Members must find each other before any of them is ready.
       publishNotReadyAddresses: true,
       ports: [
         { name: 'client', port: ETCD_CLIENT_PORT, targetPort: ETCD_CLIENT_PORT, protocol: 'TCP' },

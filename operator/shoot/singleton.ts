@@ -3,12 +3,12 @@ import { componentSecret, deploymentManifest, filesChecksum, httpProbe } from '.
 import type { ControlPlane } from './values.ts';
 import { kubernetesImage } from './versions.ts';
 
-/** A client of the API server of which one works at a time: the controller manager, the scheduler. */
+/** A client of the API server of which one instance is active: the controller manager, the scheduler. */
 interface Singleton {
   name: 'kube-controller-manager' | 'kube-scheduler';
   args: string[];
   files: Record<string, string>;
-  /** Where the files are mounted. */
+  /** Mount path of the files. */
   mountPath: string;
   port: number;
   /** Paths of the health endpoints. */
@@ -16,7 +16,7 @@ interface Singleton {
   live: string;
 }
 
-/** A second one takes over within seconds; a third would add nothing but memory. */
+/** A second instance takes over within seconds; a third would only use memory. */
 export const singletonReplicas = (values: ControlPlane): number => Math.min(values.replicas, 2);
 
 /** Its Secret and its Deployment. */
@@ -45,7 +45,7 @@ export function singletonManifests(values: ControlPlane, component: Singleton): 
         gracePeriodSeconds: 5,
         spread: replicas > 1,
       },
-      // Recreate: without leader election two must never run side by side, not even while the number changes.
+      // // Recreate: without leader election two must never run side by side, not even while the number changes.
       { replicas, strategy: { type: 'Recreate' } },
     ),
   ];

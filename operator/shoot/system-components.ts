@@ -12,11 +12,12 @@ export const CLUSTER_DNS = 'coredns';
 const DNS_PORT = 1053;
 const ADMIN_ROLE = 'cluster-admin';
 
-/** What makes the admin's kubeconfig work; nothing may be called Ready before it is there. */
+/** Rights of the admin's kubeconfig, required before the cluster is reported Ready. */
 export const adminAccess = (): KubeObject[] => [clusterRoleBinding('coppice:admins', ADMIN_ROLE, ADMIN_GROUP)];
 
 /**
- * The role that adminAccess names, as every API server makes it: a new one only after it has slept for a second, and it keeps what it finds.
+ * The role that adminAccess binds, as every API server creates it: a new one only after a second, and it keeps an
+ * existing one.
  */
 export const adminRole = (): KubeObject => ({
   apiVersion: 'rbac.authorization.k8s.io/v1',
@@ -33,8 +34,8 @@ export const adminRole = (): KubeObject => ({
 });
 
 /**
- * What a viewer's kubeconfig may read: what Kubernetes' own role `view` has in all namespaces, which knows no Secrets, and what is outside of
- * namespaces.
+ * Rights of a viewer's kubeconfig: those of Kubernetes' role `view` in all namespaces, which excludes Secrets, and read
+ * access to cluster-scoped objects.
  */
 export const viewerAccess = (): KubeObject[] => [
   {
@@ -60,7 +61,7 @@ const read = (apiGroup: string, ...resources: string[]) => ({
   verbs: ['get', 'list', 'watch'],
 });
 
-/** What lets machines join by a bootstrap token, and renew their certificates themselves. */
+/** Rights of machines to join by a bootstrap token and to renew their certificates. */
 export function machineAccess(): KubeObject[] {
   const certificates = 'system:certificates.k8s.io:certificatesigningrequests';
   return [
@@ -70,13 +71,13 @@ export function machineAccess(): KubeObject[] {
   ];
 }
 
-/** What lets API servers call kubelets, for logs and exec; as kubeadm's phase bootstrap-token writes it. */
+/** Right of API servers to call kubelets, for logs and exec; as kubeadm's phase bootstrap-token writes it. */
 export const kubeletAccess = (): KubeObject =>
   clusterRoleBinding('kubeadm:apiserver-kubelet-client', 'system:kubelet-api-admin', KUBELET_CLIENT_USER, 'User');
 
 /**
- * Where the Service `kubernetes` leads: to the API server as machines reach it, by address. The controller
- * manager mirrors it into an EndpointSlice.
+ * Endpoints of the Service `kubernetes`: the API server's address for machines. The controller manager mirrors them
+ * into an EndpointSlice.
  */
 export function kubernetesEndpoints(
   values: Pick<ControlPlane, 'addresses' | 'endpoint' | 'machinesOutside'>,
@@ -186,7 +187,7 @@ function coreDNSDeployment(
               imagePullPolicy: 'IfNotPresent',
               args: ['-conf', '/etc/coredns/Corefile'],
               resources: { requests: { cpu: '20m', memory: '40Mi' }, limits: { memory: '170Mi' } },
-              // Above 1024, so that it needs no capability; the Service leads port 53 here.
+              // // Above 1024, so that it needs no capability; the Service forwards port 53.
               ports: [
                 { name: 'dns', containerPort: DNS_PORT, protocol: 'UDP' },
                 { name: 'dns-tcp', containerPort: DNS_PORT, protocol: 'TCP' },

@@ -2,11 +2,11 @@
 export const ETCD_VERSION = '3.7.3';
 /** Version of CoreDNS in new clusters. */
 const COREDNS_VERSION = '1.15.0';
-/** Version of both ends of the tunnel from an API server to machines outside of its seed. */
+/** Version of both ends of the tunnel between API server and machines outside its seed. */
 const KONNECTIVITY_VERSION = '0.36.0';
-/** Version of what makes volumes on the machines of new clusters. */
+/** Version of the volume provisioner on machines of new clusters. */
 const LOCAL_PATH_VERSION = '0.0.30';
-/** Version of metrics-server, where it is asked for. */
+/** Version of metrics-server, where enabled. */
 const METRICS_SERVER_VERSION = '0.9.0';
 
 /** Image of a Kubernetes control plane component at a version such as `1.36.3`. */
@@ -18,6 +18,6 @@ export const COREDNS_IMAGE = `registry.k8s.io/coredns/coredns:v${COREDNS_VERSION
 export const LOCAL_PATH_IMAGE = `docker.io/rancher/local-path-provisioner:v${LOCAL_PATH_VERSION}`;
 export const METRICS_SERVER_IMAGE = `registry.k8s.io/metrics-server/metrics-server:v${METRICS_SERVER_VERSION}`;
 
-/** Image of one end of that tunnel. */
+/** Image of one end of the tunnel. */
 export const konnectivityImage = (end: 'proxy-server' | 'proxy-agent'): string =>
   `registry.k8s.io/kas-network-proxy/${end}:v${KONNECTIVITY_VERSION}`;

@@ -3,13 +3,15 @@ import { issue, type KeyPair } from '../../pki/certificates.ts';
 import type { StateDirectory } from '../state/state.ts';
 import { GARDEN_ADMINISTRATORS, KUBELET_CLIENT, readPair, USERS } from './certificates.ts';
 
-/** What makes the group administrators of the garden, and what lets its API server call its kubelet, for logs and exec. */
+/**
+ * Bindings that make the group administrators of the garden, and let its API server call its kubelet for logs and exec.
+ */
 export const gardenBindings = (): KubeObject[] => [
   binding(GARDEN_ADMINISTRATORS, 'cluster-admin', 'Group'),
   binding(KUBELET_CLIENT, 'system:kubelet-api-admin', 'User'),
 ];
 
-/** A certificate for a person who administers the garden, kept nowhere; undefined: the garden has no authority here. */
+/** A certificate for an administrator of the garden, not stored; undefined: the garden has no CA here. */
 export async function issueAdministrator(
   directory: StateDirectory,
   { seconds, now }: { seconds: number; now: Date },
@@ -27,8 +29,8 @@ export async function issueAdministrator(
 }
 
 /**
- * A certificate for a day with rights that no binding gives, and kept nowhere: in a new garden the daemon makes the bindings with it, and makes
- * them again where somebody has deleted them.
+ * A certificate valid for a day, with rights independent of bindings, not stored: in a new garden the daemon creates
+ * the bindings with it, and recreates deleted ones.
  */
 export async function issueDaemon(directory: StateDirectory, now: Date): Promise<KeyPair> {
   const ca = await readPair(directory, 'ca');
@@ -42,7 +44,7 @@ export async function issueDaemon(directory: StateDirectory, now: Date): Promise
   });
 }
 
-/** A ClusterRoleBinding that has the name of its one subject. */
+/** A ClusterRoleBinding named after its only subject. */
 const binding = (name: string, role: string, kind: 'Group' | 'User'): KubeObject => ({
   apiVersion: 'rbac.authorization.k8s.io/v1',
   kind: 'ClusterRoleBinding',

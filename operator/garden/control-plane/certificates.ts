@@ -19,21 +19,21 @@ import type { StateDirectory } from '../state/state.ts';
 
 const CA_DAYS = 3650;
 
-/** Name of the seed's one node. */
+/** Name of the seed's only node. */
 export const NODE_NAME = 'seed';
 
 /**
- * Members of this group administer an embedded garden, because it is bound to `cluster-admin` there: who deletes the binding takes it from all of
- * them at once, as nobody can from `system:masters`.
+ * Group of an embedded garden's administrators, bound to `cluster-admin`: deleting the binding revokes the rights of
+ * all members at once, which is impossible for `system:masters`.
  */
 export const GARDEN_ADMINISTRATORS = 'coppice:garden-admins';
-/** Who the API server is to the seed's kubelet. */
+/** The API server's user name towards the seed's kubelet. */
 export const KUBELET_CLIENT = 'coppice:apiserver-kubelet-client';
 
-/** Name of the files with the certificate and the key of the mirror of images. */
+/** File name of the image mirror's certificate and key. */
 export const IMAGE_MIRROR_CERTIFICATE = 'image-mirror';
 
-/** Users of the garden that have a kubeconfig. */
+/** Users of the garden with a kubeconfig. */
 export const USERS = {
   admin: { commonName: 'coppice:admin', organizations: [GARDEN_ADMINISTRATORS] },
   operator: { commonName: OPERATOR_USER, organizations: [] },
@@ -44,7 +44,7 @@ export const USERS = {
 } as const;
 export type User = keyof typeof USERS;
 
-/** Everything the garden needs certified, by the name of the file. */
+/** All certificates of the garden, by file name. */
 function requests(ranges: Ranges): Record<string, CertificateRequest> {
   const kubernetes = [
     'kubernetes',
@@ -69,7 +69,7 @@ function requests(ranges: Ranges): Record<string, CertificateRequest> {
       ipAddresses: [ranges.nodeAddress],
       usages: ['server'],
     },
-    // containerd of the seed and of machines asks it for images: whoever else answers at its address must not be believed.
+    // // containerd of the seed and of machines pulls images from it: an impostor at its address must be rejected.
     [IMAGE_MIRROR_CERTIFICATE]: {
       commonName: 'coppice:image-mirror',
       ipAddresses: [ranges.nodeAddress],
@@ -84,7 +84,7 @@ function requests(ranges: Ranges): Record<string, CertificateRequest> {
   };
 }
 
-/** Certificate and key of that name; undefined: missing, or halfway replaced. */
+/** Certificate and key of this name; undefined: missing, or only one of them replaced. */
 export async function readPair(directory: StateDirectory, name: string): Promise<KeyPair | undefined> {
   const [cert, key] = await Promise.all([
     readText(directory.pki(`${name}.crt`)),
@@ -99,7 +99,7 @@ async function writePair(directory: StateDirectory, name: string, pair: KeyPair)
   await writeAtomic(directory.pki(`${name}.crt`), pair.cert);
 }
 
-/** The authority, extended when it nears its end. A garden whose authority is lost gets a new one, and new everything. */
+/** The CA, renewed when it nears expiry. A garden whose CA is lost gets a new CA, and all certificates anew. */
 async function ensureAuthority(
   directory: StateDirectory,
   name: string,
@@ -116,9 +116,9 @@ async function ensureAuthority(
 }
 
 /**
- * Makes and renews every certificate, key and kubeconfig of the garden: what is missing, near its end, not signed by the
- * authority or not what is needed now. Resolves to the names of those that changed.
- * etcd has an authority of its own, so that no client of the API server can speak to it.
+ * Issues and renews every certificate, key and kubeconfig of the garden that is missing, near expiry, signed by another
+ * CA, or different from the request. Resolves to the names of the changed ones. etcd has a CA of its own, so that no
+ * API server client can connect to it.
  */
 export async function ensureCertificates(
   directory: StateDirectory,

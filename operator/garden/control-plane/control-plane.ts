@@ -6,14 +6,14 @@ import type { GardenState, StateDirectory } from '../state/state.ts';
 import { IDLE_CONTROLLERS } from './idle-controllers.ts';
 import { ENCRYPTION_CONFIGURATION } from './secrets-encryption.ts';
 
-/** Everyone may ask whether the server is well, and nothing else without a certificate. */
+/** Anonymous requests may read health endpoints only. */
 const AUTHENTICATION = {
   apiVersion: 'apiserver.config.k8s.io/v1',
   kind: 'AuthenticationConfiguration',
   anonymous: { enabled: true, conditions: [{ path: '/livez' }, { path: '/readyz' }, { path: '/healthz' }] },
 };
 
-/** Kubelets and Services of a rootless seed are reached by no route of the host. */
+/** The host has no route to kubelets and Services of a rootless seed. */
 const throughSocket = (socket: string) => ({
   apiVersion: 'apiserver.k8s.io/v1beta1',
   kind: 'EgressSelectorConfiguration',
@@ -25,7 +25,10 @@ const throughSocket = (socket: string) => ({
   ],
 });
 
-/** Of those that have little to do: less memory for garbage, for a little more CPU. The API server's would cost too much (docs/seen/benchmarks.md). */
+/**
+ * For processes with little work: less garbage in memory for slightly more CPU. Too costly for the API server
+ * (docs/seen/benchmarks.md).
+ */
 const LITTLE_GARBAGE = { GOGC: '50' };
 
 /** Whether something accepts connections on a port of 127.0.0.1. */
@@ -39,7 +42,7 @@ const accepts = (port: number): Promise<boolean> =>
     socket.once('connect', () => socket.destroy());
   });
 
-/** Whether the API server at a port of 127.0.0.1, certified by `ca` (PEM), says that it is ready. */
+/** Whether the API server at a port of 127.0.0.1, with a certificate signed by `ca` (PEM), reports readiness. */
 export const isApiserverReady = (port: number, ca: string): Promise<boolean> =>
   new Promise((resolve) => {
     const asked = request({ host: '127.0.0.1', port, path: '/readyz', ca, agent: false, timeout: 2000 }, (response) => {
@@ -51,7 +54,7 @@ export const isApiserverReady = (port: number, ca: string): Promise<boolean> =>
     asked.end();
   });
 
-/** etcd, durable: it answers only when the disk has what was written. */
+/** etcd with fsync: it acknowledges only durable writes. */
 export function etcdProcess(directory: StateDirectory, state: GardenState, file: string): ProcessSpec {
   const client = `https://127.0.0.1:${state.ports.etcd}`;
   const peer = `https://127.0.0.1:${state.ports.etcdPeer}`;
@@ -64,7 +67,8 @@ export function etcdProcess(directory: StateDirectory, state: GardenState, file:
       `--data-dir=${directory.path('etcd')}`,
       `--listen-client-urls=${client}`,
       `--advertise-client-urls=${client}`,
-      // Nobody asks for JSON here, and gRPC beside it costs API servers more: it gets whatever port is free.
+      // // No client uses JSON here, and serving gRPC on the same port costs API servers more: JSON gets an arbitrary
+      // free port.
       '--listen-client-http-urls=https://127.0.0.1:0',
       `--listen-peer-urls=${peer}`,
       `--initial-advertise-peer-urls=${peer}`,
@@ -105,7 +109,7 @@ export async function apiServerProcess(
       ...(egress ? [`--egress-selector-config-file=${egress}`] : []),
       '--bind-address=127.0.0.1',
       `--secure-port=${ports.apiserver}`,
-      // Where pods of the seed find it: the daemon listens there for it.
+      // // Address for pods of the seed: the daemon listens there and forwards.
       `--advertise-address=${ranges.nodeAddress}`,
       `--service-cluster-ip-range=${ranges.services}`,
       `--etcd-servers=https://127.0.0.1:${ports.etcd}`,
@@ -118,7 +122,8 @@ export async function apiServerProcess(
       `--authentication-config=${authentication}`,
       `--encryption-provider-config=${pki(ENCRYPTION_CONFIGURATION)}`,
       '--authorization-mode=Node,RBAC',
-      // kube-proxy of the seed obeys a Service's externalIPs, whosever addresses they are: a tenant's would take control planes' traffic.
+      // // kube-proxy of the seed honours a Service's externalIPs without checking them: a tenant's could capture
+      // control planes' traffic.
       '--enable-admission-plugins=NodeRestriction,DenyServiceExternalIPs',
       '--allow-privileged=true',
       '--service-account-issuer=https://kubernetes.default.svc.cluster.local',

@@ -2,7 +2,7 @@ import { GROUP } from '../../api/group.ts';
 import { warningPolicy } from '../../api/refusing-policy.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 
-/** Controllers of which a garden has no use: nothing here is scaled by metrics, expanded or routed by a cloud. */
+/** Controllers that a garden does not need: nothing here is scaled by metrics, expanded or routed by a cloud. */
 export const IDLE_CONTROLLERS = [
   'horizontal-pod-autoscaler-controller',
   'node-route-controller',
@@ -28,7 +28,7 @@ const rule = (apiGroup: string, resource: string) => ({
   resources: [resource],
 });
 
-/** A warning for who makes what no controller here acts on: the API server takes it, and nothing ever happens. */
+/** Admission warning for kinds without a controller here: the API server accepts them, and nothing acts on them. */
 export const idleWarnings = (): KubeObject[] =>
   warningPolicy(`without-controller.${GROUP}`, {
     matchConstraints: {

@@ -16,20 +16,20 @@ import {
 import { readText, writeIfChanged } from '../host/files.ts';
 import type { StateDirectory } from '../state/state.ts';
 
-/** The keys, beside those of the authorities: who loses them loses all Secrets of the garden. */
+/** The encryption keys, stored beside the CAs' keys: losing them loses all Secrets of the garden. */
 const STATE_FILE = 'secrets-encryption.json';
-/** What the API server is told, in the same folder. */
+/** Configuration file of the API server, in the same folder. */
 export const ENCRYPTION_CONFIGURATION = 'encryption-configuration.json';
-/** A garden has another key after this long. */
+/** Age at which a garden's encryption key is rotated. */
 const ROTATION_MS = 90 * 24 * 3600_000;
 
-/** Nobody has backups of a garden's etcd by us. */
+/** Coppice makes no backups of a garden's etcd. */
 const KEPT_MS = 0;
 
 const readState = async (directory: StateDirectory): Promise<EncryptionState | undefined> =>
   parseEncryptionState(await readText(directory.pki(STATE_FILE)), directory.pki(STATE_FILE));
 
-/** Keys first to safety: nothing may be written with a key that is nowhere else. */
+/** Stores keys before use: nothing may be written with a key that is not stored. */
 const keep = (directory: StateDirectory, state: EncryptionState): Promise<boolean> =>
   writeIfChanged(directory.pki(STATE_FILE), JSON.stringify(state));
 
@@ -37,8 +37,9 @@ const tell = (directory: StateDirectory, state: EncryptionState): Promise<boolea
   writeIfChanged(directory.pki(ENCRYPTION_CONFIGURATION), encryptionConfiguration(state));
 
 /**
- * Has the API server, which must not run or must be started again then, write Secrets with the garden's key: makes one, or another one when it is
- * old. A garden from before there were keys keeps its Secrets readable. Resolves to whether the API server is told something new.
+ * Configures the API server, which must be stopped or restarted afterwards, to encrypt Secrets with the garden's key;
+ * creates the key, or rotates an old one. Secrets of a garden from before encryption remain readable. Resolves to
+ * whether the configuration changed.
  */
 export async function ensureSecretsEncryption(directory: StateDirectory, now: Date): Promise<boolean> {
   const before = await readState(directory);
@@ -48,10 +49,10 @@ export async function ensureSecretsEncryption(directory: StateDirectory, now: Da
   return tell(directory, planned);
 }
 
-/** What stands before each value that an API server has encrypted with a key of ours. */
+/** Prefix of each value that an API server encrypted with a key of Coppice's. */
 const ENCRYPTED = 'k8s:enc:secretbox:v1:';
 
-/** @throws CoppiceError where etcd has Secrets that were encrypted: with another key, nobody could read one of them any more */
+/** @throws CoppiceError when etcd contains encrypted Secrets: with another key they would be unreadable */
 async function refuseLostKeys(directory: StateDirectory): Promise<void> {
   const database = directory.path('etcd', 'member', 'snap', 'db');
   if (!existsSync(database)) return;
@@ -69,7 +70,10 @@ const keysLost = (directory: StateDirectory): Error =>
     `Restore ${directory.pki('')} from a backup. Without one, delete the garden with "coppice down", and make another.`,
   );
 
-/** The keys of a garden as they should be, pure but for new keys. There is one API server, so a new key needs not be known before it is used. */
+/**
+ * The garden's desired encryption state. Pure except for new keys. With a single API server, a new key need not be
+ * distributed before use.
+ */
 function planGardenEncryption(
   state: EncryptionState | undefined,
   { isNew, now }: { isNew: boolean; now: Date },
@@ -84,8 +88,8 @@ function planGardenEncryption(
 const bornAt = (name: string): number => Number(/^key-(\d+)-/.exec(name)?.[1] ?? Number.NaN) * 1000;
 
 /**
- * Writes all Secrets anew where the key is a new one, and lets the earlier one go: the API server hears of that when it is started next.
- * Resolves to how many there were; undefined: nothing was to be done.
+ * Rewrites all Secrets after a rotation and drops the earlier key; the API server is configured at its next start.
+ * Resolves to their number; undefined: nothing to do.
  */
 export async function encryptEarlierSecrets(
   directory: StateDirectory,

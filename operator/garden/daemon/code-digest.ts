@@ -4,13 +4,15 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-/** What a garden is run by. */
+/** Folders with the code of a garden. */
 const FOLDERS = ['operator', 'providers', 'profiles'];
 const LOCK = 'package-lock.json';
-/** Editors leave files of other kinds beside them. */
+/** File types of code; editors leave other files beside them. */
 const CODE = /\.(ts|sh|yaml|json|go)$/;
 
-/** Equal as long as nobody has changed a file, by names, sizes and times: to read them all would add a sixth of a second to each start. */
+/**
+ * Digest of the code files' names, sizes and times: reading all contents would add a sixth of a second to each start.
+ */
 export function codeDigest(root = ROOT, folders: readonly string[] = FOLDERS): string {
   const found = folders.flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }));
   const files = found

@@ -36,12 +36,15 @@ const YOUNG_GENERATION = '--max-semi-space-size=4';
 const OPERATOR = fileURLToPath(new URL('../../main.ts', import.meta.url));
 const HOUSEKEEPING_MS = 15_000;
 const RENEWAL_MS = 24 * 3600 * 1000;
-/** When to try again after certificates could not be renewed, for example because the disk is full. */
+/** Retry after a failed renewal of certificates, for example on a full disk. */
 const RENEWAL_AGAIN_MS = 5 * 60_000;
-/** Programs that this machine must have before the seed can start. */
+/** Programs that must be installed before the seed can start. */
 const HOST_TOOLS = ['ip', 'mount', 'umount', 'unshare', 'nsenter'] as const;
 
-/** Order in which processes stop: a process stops before those that it needs. Pods stop between lines two and three, or with their namespaces. */
+/**
+ * Order in which processes stop: a process stops before those it depends on. Pods stop between lines two and three, or
+ * with their namespaces.
+ */
 const STOP_ORDER = [
   ['operator', 'kubelet', 'kube-proxy'],
   ['kube-controller-manager', 'kube-scheduler', 'image-mirror', 'egress'],
@@ -52,8 +55,9 @@ const STOP_ORDER = [
 ];
 
 /**
- * The long-running process of an embedded garden. It starts all other processes, restarts those that exit, and stops them on SIGTERM.
- * Resolves when all have stopped; at once when another daemon runs already. The state directory is that of $COPPICE_HOME.
+ * The long-running process of an embedded garden. Starts all other processes, restarts those that exit, and stops them
+ * on SIGTERM. Resolves when all have stopped; at once when another daemon runs. The state directory is that of
+ * $COPPICE_HOME.
  */
 export async function runDaemon(home?: string): Promise<void> {
   const directory = new StateDirectory(home);
@@ -107,7 +111,7 @@ class Daemon {
       setInterval(() => void boundLogs(this.#directory.path('log')).catch(() => {}), HOUSEKEEPING_MS),
       setInterval(() => void this.#renew(), RENEWAL_MS),
     ];
-    // What a daemon before this one has left runs on, should this one not be able to start.
+    // // Processes of an earlier daemon keep running if this one cannot start.
     const isRunning = await runsSomething(this.#directory);
     let failure: unknown;
     try {
@@ -128,7 +132,7 @@ class Daemon {
     this.#status.set(failure ? { phase: 'failed', error: message } : { phase: 'stopped' });
     await this.#status.flush();
     process.exitCode = failure ? 1 : 0;
-    // Whatever a half-done start has left open must not keep a stopped garden's process.
+    // // Handles left open by a failed start must not keep a stopped garden's process alive.
     setTimeout(() => process.exit(), 500).unref();
   }
 
@@ -149,9 +153,9 @@ class Daemon {
     const foreign = await readText(this.#directory.seedKubeconfig);
     const possible = foreign ? {} : await this.#seedPossible();
     const isLocal = !foreign && possible.why === undefined;
-    // Only a garden that is its own seed has nodes, and only one with nodes has pods to place.
+    // // Only a garden that is its own seed has nodes and pods to schedule.
     const placing = isLocal ? early(tools.ensure(['kube-scheduler'])) : undefined;
-    // Apart from the others: who asks for all at once hears of one that is missing after the last build.
+    // // Requested separately: a joint request would report a missing tool only after the last build.
     const installed = isLocal ? early(tools.ensure(INSTALLED_TOOLS)) : undefined;
     if (isLocal) void early(tools.ensure(NODE_TOOLS));
     this.#tellOfSeed(possible);
@@ -165,7 +169,7 @@ class Daemon {
     await this.#certify();
     await ensureSecretsEncryption(this.#directory, new Date());
 
-    // Nobody compiles for minutes what will then have nothing to run on.
+    // // No build of minutes begins when its result could not run here.
     const files = await (installed ? Promise.race([first, installed.then(() => first)]) : first);
     this.#say('control plane', 'starting etcd and the API server');
     await this.#supervisor.start(etcdProcess(this.#directory, this.#state, files.etcd));
@@ -187,7 +191,7 @@ class Daemon {
     void (this.#seed?.fillImages() ?? this.#getKubectl());
   }
 
-  /** Says what a garden of this machine lacks for lack of root or of Linux. */
+  /** Reports the limits of a garden without root or Linux. */
   #tellOfSeed({ why, rootless }: SeedPossible): void {
     if (why !== undefined) {
       this.#status.set({ notice: noNodesMessage(why) });
@@ -199,12 +203,12 @@ class Daemon {
     }
   }
 
-  /** Where there is no local seed, which gets it with its images. */
+  /** Without a local seed, which fetches it with its images. */
   async #getKubectl(): Promise<void> {
     await kubectlForPerson(this.#toolchain).catch((error) => this.#say('tools', errorText(error)));
   }
 
-  /** @returns a client of the API server, once that serves */
+  /** @returns a client of the API server, once it serves */
   async #serve(program: string): Promise<KubeClient> {
     await this.#supervisor.start(await apiServerProcess(this.#directory, this.#state, program));
     this.#client = await daemonClient(this.#directory);
@@ -224,7 +228,7 @@ class Daemon {
     });
   }
 
-  /** `why` there is no local seed, or why it is `rootless`. */
+  /** `why`: reason for no local seed, or for a `rootless` one. */
   async #seedPossible(): Promise<SeedPossible> {
     if (process.platform === 'linux' && process.getuid?.() === 0) await this.#toolchain.ensure(HOST_TOOLS);
     return seedPossible();
@@ -249,7 +253,7 @@ class Daemon {
     }
   }
 
-  /** Nobody waits for it: they are readable meanwhile, and what fails is done when the garden is started next. */
+  /** Not awaited: the Secrets are readable meanwhile, and a failure is retried at the next start. */
   async #encryptEarlier(): Promise<void> {
     try {
       const count = await encryptEarlierSecrets(this.#directory, this.#client!, new Date());
@@ -262,7 +266,7 @@ class Daemon {
     }
   }
 
-  /** Applies what a garden consists of, and starts the operator once its kinds are served. */
+  /** Applies the garden's manifests, and starts the operator once its kinds are served. */
   async #applyManifests(foreign: string | undefined): Promise<void> {
     this.#say('garden', 'applying CRDs, profiles and the seed');
     const { seed, ranges, rootless, inventory = false } = this.#state;
@@ -281,7 +285,7 @@ class Daemon {
     const inventoried = await inventoryManifests(this.#client!, inventory);
     const all = [...objects, ...inventoried];
     await applyKinds(this.#client!, all, this.#stopping.signal);
-    // Its process takes a second to load, in which the objects are applied that it will see.
+    // // Its process takes a second to load, while the objects it will read are applied.
     const most = seed === 'local' ? mostMachines(thisComputer()) : undefined;
     await Promise.all([applyObjects(this.#client!, all, this.#stopping.signal, most), this.#startOperator()]);
     if (!inventory) {
@@ -303,13 +307,13 @@ class Daemon {
         ...childEnvironment(),
         COPPICE_HOME: this.#directory.home,
         COPPICE_GARDEN_KUBECONFIG: this.#directory.kubeconfigFile('operator'),
-        // A laptop has no cloud accounts: profiles of clouds are bound to the simulated provider, which says so.
+        // // A laptop has no cloud accounts: cloud profiles use the simulated provider, which marks itself as such.
         COPPICE_SIMULATE_CLOUDS: 'true',
-        // Everything here is of the one person who runs this machine.
+        // // The machine belongs to the one person who runs the garden.
         COPPICE_LOCAL_MACHINES: 'allowed',
-        // Other clusters of this machine and of the networks around it.
+        // // Other clusters on this machine and in surrounding networks.
         COPPICE_ATTACHED_NETWORKS: '127.0.0.0/8,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,::1/128,fc00::/7',
-        // The supervisor sees to it that there is only one, so it need not wait for its own old lease after a crash.
+        // // The supervisor ensures a single operator, which need not wait for its own old lease after a crash.
         COPPICE_IDENTITY: `garden-${this.#state.id}`,
       },
       inputs: [this.#directory.kubeconfigFile('operator')],
@@ -318,7 +322,7 @@ class Daemon {
     this.#say('operator', 'running', { fraction: 1 });
   }
 
-  /** Ends without what it found, or has started: whoever repairs the reason takes it over again. */
+  /** Ends without the processes it found or started: the next daemon takes them over. */
   async #leave(): Promise<void> {
     await this.#seed?.close();
     await this.#client?.close().catch(() => {});
@@ -337,7 +341,7 @@ class Daemon {
   }
 }
 
-/** Begins what is awaited later: a failure until then is nobody's unhandled rejection. */
+/** Begins work that is awaited later, without an unhandled rejection until then. */
 function early<T>(begun: Promise<T>): Promise<T> {
   begun.catch(() => {});
   return begun;

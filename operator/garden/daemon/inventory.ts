@@ -6,10 +6,10 @@ import { EVERY_NAMESPACE, type Hub } from '../../api/hub.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { CRDS, HUBS, type KubeObject } from '../../kube/resources.ts';
 
-/** Folder with the kinds of SIG-Multicluster's cluster inventory, as they are published. */
+/** Folder with the published CRDs of SIG-Multicluster's cluster inventory. */
 export const CLUSTER_INVENTORY = fileURLToPath(new URL('./cluster-inventory', import.meta.url));
 
-/** The Hub that an embedded garden begins with: an inventory, in the garden itself, of all its clusters. */
+/** The initial Hub of an embedded garden: an inventory of all its clusters in the garden itself. */
 export const INVENTORY: Hub = {
   apiVersion: ALPHA_API_VERSION,
   kind: 'Hub',
@@ -18,8 +18,8 @@ export const INVENTORY: Hub = {
 };
 
 /**
- * What is still to be applied of the inventory: the Hub once in the life of a garden, and its kinds where they are missing and it is there.
- * What an administrator has changed, deleted or installed is left as it is.
+ * Inventory manifests to apply: the Hub once in a garden's life, and missing CRDs where the Hub exists. Objects that an
+ * administrator changed, deleted or installed are left alone.
  * @param had whether the garden was given the Hub before
  */
 export async function inventoryManifests(

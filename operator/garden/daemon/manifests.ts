@@ -20,7 +20,7 @@ import { storageClass } from '../seed/volumes.ts';
 const PROFILES = fileURLToPath(new URL('../../../profiles', import.meta.url));
 const SEED_SECRET = { name: 'seed-local', namespace: 'coppice-system' };
 
-/** The Seed that is this machine: the garden itself is the seed. */
+/** The Seed for this machine: the garden itself is the seed. */
 export const localSeed = (ranges: Ranges, mirror: ImageMirror, rootless = false): KubeObject => ({
   apiVersion: API_VERSION,
   kind: 'Seed',
@@ -32,12 +32,12 @@ export const localSeed = (ranges: Ranges, mirror: ImageMirror, rootless = false)
       providerConfig: { imageMirror: mirror.url, ...(mirror.ca && { imageMirrorCA: mirror.ca }) },
     },
     networks: { pods: ranges.pods, nodes: ranges.nodes, services: ranges.services },
-    // No route of the host leads to ClusterIPs that were made without root.
+    // // The host has no route to ClusterIPs of a rootless seed.
     exposure: rootless ? { type: 'NodePort', address: '127.0.0.1' } : { type: 'ClusterIP' },
   },
 });
 
-/** The Seed that is another cluster, and the Secret with its kubeconfig. */
+/** The Seed for another cluster, and the Secret with its kubeconfig. */
 export const foreignSeed = (kubeconfig: string, networks: { pods: string; services: string }): KubeObject[] => [
   {
     apiVersion: 'v1',
@@ -59,14 +59,14 @@ export const foreignSeed = (kubeconfig: string, networks: { pods: string; servic
       provider: { type: 'local', region: 'local' },
       networks,
       kubeconfigRef: SEED_SECRET,
-      // The operator is outside that cluster, where its ClusterIPs lead nowhere.
+      // // The operator is outside that cluster and cannot reach its ClusterIPs.
       exposure: { type: 'NodePort' },
       machineImage: 'kindest/node',
     },
   },
 ];
 
-/** The profiles that Coppice ships with. */
+/** The shipped CloudProfiles. */
 export async function shippedProfiles(): Promise<KubeObject[]> {
   const names = await readdir(PROFILES).catch(() => [] as string[]);
   const texts = await Promise.all(
@@ -81,7 +81,10 @@ const APPLY_AGAIN_MS = 100;
 
 const isCrd = ({ kind }: KubeObject): boolean => kind === 'CustomResourceDefinition';
 
-/** Applies CRDs, those among the objects too, rights and policies. Resolves when the kinds are served: an operator can start. */
+/**
+ * Applies CRDs, including those among the objects, RBAC and policies. Resolves when the kinds are served, so that an
+ * operator can start.
+ */
 export async function applyKinds(client: KubeClient, objects: KubeObject[], signal?: AbortSignal): Promise<void> {
   const install = [...installManifests(), ...gardenBindings(), ...idleWarnings(), ...objects.filter(isCrd)];
   await Promise.all(install.map((object) => applyPatiently(client, object, signal)));
@@ -92,7 +95,10 @@ export async function applyKinds(client: KubeClient, objects: KubeObject[], sign
   );
 }
 
-/** The profile with as many machines of provider local as its computer carries. Other profiles, and one that has a limit, stay as they are. Pure. */
+/**
+ * The profile with a limit of machines of provider local for this computer. Other profiles, and a profile with a limit,
+ * stay unchanged. Pure.
+ */
 export function withMachineLimit(profile: KubeObject, mostMachines: number): KubeObject {
   const spec = profile.spec as { type: string; limits?: { maxNodesTotal?: number } };
   if (spec.type !== 'local' || spec.limits?.maxNodesTotal !== undefined) return profile;
@@ -100,8 +106,8 @@ export function withMachineLimit(profile: KubeObject, mostMachines: number): Kub
 }
 
 /**
- * Applies what is of the kinds: profiles, and those of the objects that are no CRDs.
- * @param mostMachines of one cluster of provider local. Absent: machines are not on this computer
+ * Applies profiles and the other objects that are no CRDs.
+ * @param mostMachines machine limit per cluster of provider local. Absent: machines are not on this computer
  */
 export async function applyObjects(
   client: KubeClient,
@@ -140,8 +146,8 @@ async function whenEstablished(client: KubeClient, names: string[], signal?: Abo
 }
 
 /**
- * An established kind may for a moment still not be served, and the etcd of a busy machine may answer late: a garden that gives up then
- * has to be started again by its owner. Tried for a minute.
+ * Applies with retries for a minute: an established kind may not be served for a moment, and etcd on a busy machine may
+ * answer late; a failed garden would have to be restarted by its owner.
  */
 export async function applyPatiently(
   client: Pick<KubeClient, 'apply'>,
@@ -167,7 +173,7 @@ export async function applyPatiently(
 const PODS_DEFAULT = '10.244.0.0/16';
 const SERVICES_DEFAULT = '10.96.0.0/16';
 
-/** The ranges of another cluster, as far as it tells them; else what is usual. */
+/** Ranges of another cluster, as far as it reveals them; defaults otherwise. */
 export async function networksOf(seed: KubeClient): Promise<{ pods: string; services: string }> {
   const nodes = await seed.list<Node>(NODES);
   const cidrs = await seed
@@ -180,5 +186,5 @@ export async function networksOf(seed: KubeClient): Promise<{ pods: string; serv
   return { pods: podRange ? widen(podRange) : PODS_DEFAULT, services: services ?? SERVICES_DEFAULT };
 }
 
-/** A node's part of the range, to the /16 that it was most likely cut from. */
+/** The /16 that a node's pod range was most likely cut from. */
 const widen = (range: string): string => `${nthAddress(range.replace(/\/.*$/, '/16'), 0)}/16`;

@@ -6,11 +6,11 @@ import { runsStill } from '../processes/processes.ts';
 import { knownFields } from '../state/fields-of-garden.ts';
 import type { GardenState, StateDirectory } from '../state/state.ts';
 
-/** What is chosen for a garden once, when it is made. */
+/** Settings chosen once, when a garden is created. */
 type Chosen = Pick<GardenState, 'id' | 'createdAt' | 'ports' | 'ranges'>;
 type Say = (stage: string, message: string) => void;
 
-/** Writes what the garden is from now on. It remembers what was chosen before; only ports that somebody else has taken are chosen anew. */
+/** Writes the garden's state. Earlier choices are kept; only ports taken by other programs are chosen again. */
 export async function prepareState(
   directory: StateDirectory,
   { seed, rootless }: { seed: GardenState['seed']; rootless: boolean },
@@ -19,7 +19,7 @@ export async function prepareState(
   const before = await directory.read();
   const known = await knownFields(directory);
   await writeIfChanged(directory.fieldsFile, JSON.stringify(known, undefined, 1));
-  // The network of a rootless seed meets that of the host nowhere.
+  // // A rootless seed's network is not connected to the host's.
   const isJoined = seed === 'local' && !rootless;
   const occupied = isJoined ? await occupiedRanges(networkNames(directory.id).link) : [];
   const chosen = before ? await chosenBefore(directory, before, occupied, say) : await choose(directory.id, occupied);
@@ -49,14 +49,14 @@ async function chosenBefore(
   return { ...kept, ports };
 }
 
-/** The ports of a garden that goes on: those that it had, unless another program has taken one of them meanwhile. */
+/** The ports of an existing garden, unless another program has taken one. */
 export async function keptPorts(
   directory: StateDirectory,
   { id, ports }: Pick<GardenState, 'id' | 'ports'>,
   isFree = isPortFree,
 ): Promise<Ports> {
   const own = await Promise.all(['etcd', 'kube-apiserver'].map((name) => runsStill(directory.pidFile(name))));
-  // Left-over processes of ours hold them: they are taken over or ended when it is their turn.
+  // // Coppice's own left-over processes hold them: they are taken over or ended later.
   if (own.includes(true)) return ports;
   const free = await Promise.all(Object.values(ports).map((port) => isFree(port)));
   return free.every(Boolean) ? ports : choosePorts(id, isFree);

@@ -5,23 +5,23 @@ import { isAlive, type ProcessIdentity } from '../host/process-identity.ts';
 import type { ProcessStatus } from '../processes/supervisor.ts';
 import type { GardenProgress } from '../state/garden-progress.ts';
 
-/** `starting` until all is up. `failed`: the daemon has ended, `error` says why. */
+/** `starting` until everything serves. `failed`: the daemon has ended, with `error`. */
 type Phase = 'starting' | 'ready' | 'stopping' | 'stopped' | 'failed';
 
-/** What the daemon tells the CLI, through a file. */
+/** Status of the daemon for the CLI, in a file. */
 export interface DaemonStatus {
   daemon: ProcessIdentity;
   phase: Phase;
   error?: string;
   startedAt: string;
-  /** Which files of Coppice it runs. Absent: those of a version that did not tell. */
+  /** Digest of the daemon's code. Absent: written by a version without it. */
   code?: string;
-  /** Milliseconds from the start until the API server served, and until all was up. */
+  /** Milliseconds from start until the API server served, and until everything did. */
   apiserverAfterMs?: number;
   readyAfterMs?: number;
-  /** A line for the person that stays true while the garden runs: no local seed, for example. */
+  /** A permanent message while the garden runs, for example: no local seed. */
   notice?: string;
-  /** What pods reach. Absent without a local seed. */
+  /** What pods can reach. Absent without a local seed. */
   egress?: EgressStatus;
   processes: ProcessStatus[];
   /** Newest last; `sequence` is the number of the first. */
@@ -30,10 +30,10 @@ export interface DaemonStatus {
 
 const KEPT_EVENTS = 300;
 const WRITE_PAUSE_MS = 40;
-/** What could not be written is tried again after that: nobody else would tell whoever waits for "ready". */
+/** Retry after a failed write: the CLI waits for "ready" in this file. */
 const WRITE_AGAIN_MS = 1_000;
 
-/** Writes the daemon's status, soon after each change. */
+/** Writes the daemon's status shortly after each change. */
 export class StatusFile {
   readonly #file: string;
   readonly #status: DaemonStatus;
@@ -68,12 +68,12 @@ export class StatusFile {
     this.touch();
   }
 
-  /** Something that the status shows has changed. */
+  /** Schedules a write after a change. */
   touch(afterMs = WRITE_PAUSE_MS): void {
     this.#timer ??= setTimeout(() => void this.flush(), afterMs);
   }
 
-  /** Resolves when the file says what is known now, or cannot be written for the time being. */
+  /** Resolves when the file is current, or cannot be written for now. */
   flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -83,7 +83,7 @@ export class StatusFile {
   }
 }
 
-/** The status of the daemon, and whether it lives. Undefined when none was ever started. */
+/** The daemon's status, and whether it lives. Undefined when none was ever started. */
 export async function readStatus(file: string): Promise<(DaemonStatus & { isAlive: boolean }) | undefined> {
   const status = await readJson<DaemonStatus>(file);
   return status && { ...status, isAlive: await isAlive(status.daemon) };

@@ -9,8 +9,8 @@ const OF_GARDEN = ['etcd', 'kube-apiserver', 'kube-controller-manager'] as const
 const OF_SEED = ['kube-scheduler', ...NODE_TOOLS, 'kubelet', 'kube-proxy', 'pause'] as const;
 
 /**
- * Makes sure that a daemon of this version can start, while the one of another version still works: that its tools are there, and that it
- * knows all fields of the garden. Throws with the reason; nothing has changed then.
+ * Verifies that this version's daemon can start while another version's still runs: tools are present, and it knows all
+ * fields of the garden. Throws the reason; nothing has changed then.
  */
 export async function readyToTakeOver(
   directory: StateDirectory,

@@ -2,21 +2,23 @@ import { createSocket, type Socket as DatagramSocket, type RemoteInfo } from 'no
 import { connect, isIP, type Server, type Socket } from 'node:net';
 import type { Resolver } from './resolvers.ts';
 
-/** Questions and connections under way at a time: pods choose how many they send. */
+/** Concurrent questions and connections: pods choose how many they send. */
 const MOST_QUESTIONS = 256;
 const MOST_CONNECTIONS = 64;
-/** One server after the other is asked for so long; CoreDNS gives up after five seconds. */
+/** Timeout per name server; CoreDNS gives up after five seconds. */
 const PATIENCE_MS = 1_500;
 const IDLE_MS = 10_000;
 const HEADER_BYTES = 12;
 const LONGEST_BYTES = 4096;
 const SERVFAIL = 2;
-/** Answers for which, as in the C library, the next server is asked: it failed, it cannot, it will not. */
+/**
+ * Response codes after which, as in the C library, the next server is asked: server failure, not implemented, refused.
+ */
 const NO_HELP = [SERVFAIL, 4, 5];
 
 const codeOf = (answer: Buffer): number => answer[3]! & 15;
 
-/** That the question cannot be answered. */
+/** A SERVFAIL answer. */
 function failure(question: Buffer): Buffer {
   const answer = Buffer.from(question);
   answer[2]! |= 0x80;
@@ -31,8 +33,8 @@ interface Relayed {
 }
 
 /**
- * Passes questions about names on to this machine's own name servers, also to one that listens on its loopback, and passes the answers
- * back byte for byte. The sockets may be of another network namespace.
+ * Forwards DNS questions to this machine's name servers, including one on its loopback, and returns the answers
+ * unchanged. The sockets may be in another network namespace.
  */
 export class DNSRelay {
   readonly #relayed: Relayed;
@@ -42,7 +44,7 @@ export class DNSRelay {
   constructor(relayed: Relayed) {
     this.#relayed = relayed;
     relayed.udp.on('message', (question, from) => void this.#answer(question, from));
-    // An answer that cannot be delivered, a connection that cannot be taken: whoever asked is gone.
+    // // The client of an undeliverable answer or failed connection is gone.
     relayed.udp.on('error', () => {});
     relayed.tcp.on('error', () => {});
     relayed.tcp.on('connection', (socket: Socket) => void this.#connect(socket));
@@ -61,7 +63,7 @@ export class DNSRelay {
       try {
         this.#relayed.udp.send(answer, from.port, from.address, () => {});
       } catch {
-        // It was closed meanwhile.
+        // // Closed meanwhile.
       }
     };
     if (this.#questions >= MOST_QUESTIONS) return send(failure(question));
@@ -102,10 +104,10 @@ export class DNSRelay {
   }
 }
 
-/** The server's answer to this very question; undefined when it has none in time. */
+/** The server's answer to this question; undefined when none comes in time. */
 function ask({ host, port }: Resolver, question: Buffer): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
-    // A port of its own for each question: an answer cannot be guessed.
+    // // A separate port for each question makes answers hard to guess.
     const socket = createSocket(isIP(host.replace(/%.*$/, '')) === 6 ? 'udp6' : 'udp4');
     const timer = setTimeout(() => done(undefined), PATIENCE_MS);
     let isDone = false;
@@ -121,7 +123,7 @@ function ask({ host, port }: Resolver, question: Buffer): Promise<Buffer | undef
       const isAnswer = answer.length >= HEADER_BYTES && answer[2]! >= 0x80;
       if (isAnswer && answer.readUInt16BE() === question.readUInt16BE()) done(answer);
     });
-    // Connected: the kernel drops what others send.
+    // // A connected socket: the kernel drops datagrams of other senders.
     socket.connect(port, host, ((failed?: Error) => {
       if (failed) done(undefined);
       else if (!isDone) socket.send(question, (error) => error && done(undefined));
@@ -129,7 +131,7 @@ function ask({ host, port }: Resolver, question: Buffer): Promise<Buffer | undef
   });
 }
 
-/** A connection to the server; undefined when there is none in time. */
+/** A connection to the server; undefined when none is established in time. */
 function reach({ host, port }: Resolver): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const socket = connect({ host, port });

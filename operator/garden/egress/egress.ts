@@ -18,16 +18,16 @@ import { hostAddresses, routeCommands, routeExceptions } from './routes.ts';
 
 const TOOL = 'slirp4netns';
 const PROCESS = 'egress';
-/** The interface in the seed's namespace that all goes to that leaves. */
+/** Outbound interface in the seed's namespace. */
 const INTERFACE = 'egress';
 const TUNNEL_DEVICE = '/dev/net/tun';
 const DNS_PORT = 53;
-/** How soon a policy that a person changed, or a new address of this machine, is acted on. */
+/** Interval of checks for a changed policy or host address. */
 const LOOK_MS = 2_000;
-/** After a failure, or where a person may have installed what is lacking. */
+/** Retry after a failure, or after a missing program may have been installed. */
 const AGAIN_MS = 30_000;
 const READY_MS = 10_000;
-/** Environment variable: another file than /etc/resolv.conf that names this machine's resolvers. */
+/** Environment variable: path of another resolv.conf of this machine. */
 const RESOLVERS = 'COPPICE_RESOLV_CONF';
 
 interface GardenOfEgress {
@@ -40,14 +40,14 @@ interface GardenOfEgress {
   /** The command, in the seed's namespaces. */
   readonly iptables: readonly string[];
   readonly onStatus: (status: EgressStatus) => void;
-  /** In place of looking on this machine, and of 30 s after a failure, for tests. */
+  /** Replacements in tests for the search on this machine, and for the retry after 30 s. */
   readonly find?: typeof findOnPath;
   readonly againMs?: number;
 }
 
 /**
- * The way out of a garden's network namespace: slirp4netns, a process of the host's network that opens a connection there for each one that
- * leaves the garden. The host has no rule, interface or setting of it: whatever ends that process closes the way.
+ * Outbound access of a garden's network namespace: slirp4netns, a process in the host's network that opens a connection
+ * for each outgoing one. It adds no rule, interface or setting to the host: ending the process closes the access.
  */
 export class Egress {
   readonly #garden: GardenOfEgress;
@@ -55,10 +55,10 @@ export class Egress {
   #timer: NodeJS.Timeout | undefined;
   #relay: DNSRelay | undefined;
   #isClosed = false;
-  /** What was last acted on, or is tried again at that time (ms). */
+  /** State last acted on, or retried at that time (ms). */
   #done = '';
   #againAt = Number.POSITIVE_INFINITY;
-  /** Why there is no slirp4netns; undefined before it was missed. */
+  /** Why slirp4netns is missing; undefined before it was searched. */
   #lack: string | undefined;
   #told = '';
 
@@ -66,20 +66,20 @@ export class Egress {
     this.#garden = garden;
   }
 
-  /** Resolves when pods have what they should, or it is told why not. A package that must be installed first is not waited for. */
+  /** Resolves when the policy is in force, or the problem is reported. The installation of a package is not awaited. */
   async start(): Promise<void> {
     await this.#look();
     if (!this.#isClosed) this.#timer = setInterval(() => void this.#look(), LOOK_MS);
   }
 
-  /** Nothing more is begun or changed; what runs is ended by whoever ends the garden's processes. */
+  /** Stops all further changes; running processes end with the garden's others. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#timer);
     await this.#inTurn.run(async () => this.#closeRelay());
   }
 
-  /** Acts when something is not as it was. Never rejects. */
+  /** Acts after a change. Never rejects. */
   #look(): Promise<void> {
     return this.#inTurn.run(async () => {
       const policy = await readPolicy(this.#garden.directory.egressFile).catch((): EgressPolicy => 'none');
@@ -95,14 +95,14 @@ export class Egress {
     });
   }
 
-  /** Resolves to why pods do not have what they should. */
+  /** Resolves to the reason why the policy is not in force. */
   async #apply(policy: EgressPolicy, hosts: readonly string[] | Error): Promise<string | undefined> {
     if (policy === 'none') await this.#shut();
     try {
       if (hosts instanceof Error) throw hosts;
       await this.#restrict(policy, hosts);
     } catch (error) {
-      // A way that cannot be restricted as it should be is none.
+      // // Access that cannot be restricted as required is closed.
       await this.#shut();
       throw error;
     }
@@ -117,7 +117,7 @@ export class Egress {
     this.#garden.onStatus({ policy, ...(problem !== undefined && { problem }) });
   }
 
-  /** Makes routes and rules in the seed's namespace what the policy wants: before the way is opened. */
+  /** Sets routes and rules in the seed's namespace for the policy, before access opens. */
   async #restrict(policy: EgressPolicy, hosts: readonly string[]): Promise<void> {
     const { names, state, iptables } = this.#garden;
     const ip = ['ip', '-n', names.namespace];
@@ -132,7 +132,7 @@ export class Egress {
       );
       if (isThere !== isWanted) await change(isWanted ? '-I' : '-D');
     };
-    // What begins here; answers to this machine go there as well.
+    // // New connections only; answers to this machine use the same interface.
     const begins = ['-o', SEED_LINK, '-m', 'conntrack', '--ctstate', 'NEW'];
     await rule(policy !== 'all', 'filter', 'FORWARD', ...begins, '-j', 'REJECT');
     await rule(true, 'nat', 'POSTROUTING', '-o', INTERFACE, '-j', 'MASQUERADE');
@@ -143,7 +143,7 @@ export class Egress {
     await this.#garden.supervisor.remove(PROCESS);
   }
 
-  /** Resolves to what is lacking for it, once it is open or is not to be had yet. */
+  /** Resolves once access is open, or to the reason why it cannot be opened yet. */
   async #open(): Promise<string | undefined> {
     const { supervisor, find = findOnPath } = this.#garden;
     const isUp = supervisor.status().some(({ name, state }) => name === PROCESS && state === 'running');
@@ -157,7 +157,7 @@ export class Egress {
     return undefined;
   }
 
-  /** Beside everything else: on a machine without a network it takes long to find out that there is none. */
+  /** Installed in the background: on a machine without a network the attempt takes long to fail. */
   #installTool(): string {
     if (this.#lack !== undefined) return this.#lack;
     void this.#garden.toolchain
@@ -191,7 +191,7 @@ export class Egress {
     return {
       name: PROCESS,
       command: [
-        // Its sandbox lets go of every mount: where they are shared, of the host's own.
+        // // Its sandbox unmounts everything, which would affect the host's shared mounts.
         ...['unshare', '--mount', '--propagation', 'private', '--', file],
         ...['--netns-type=path', '--configure', '--mtu=1500', `--cidr=${egressRange(state.ranges).range}`],
         ...['--disable-host-loopback', '--disable-dns', '--enable-sandbox', '--enable-seccomp'],

@@ -1,20 +1,20 @@
 import { readText, writeIfChanged } from '../host/files.ts';
 
 /**
- * Where pods may go from the garden: `all` that this machine reaches, `public` addresses alone, or `none`. Loopback, clouds' metadata and
- * other gardens are in none of them.
+ * Where pods may connect outside the garden: `all` that this machine reaches, `public` addresses only, or `none`.
+ * Loopback, cloud metadata services and other gardens are always excluded.
  */
 export const EGRESS_POLICIES = ['all', 'public', 'none'] as const;
 export type EgressPolicy = (typeof EGRESS_POLICIES)[number];
 
-/** What pods have, as the daemon tells it. */
+/** Outbound access of pods, as the daemon reports it. */
 export interface EgressStatus {
   policy: EgressPolicy;
-  /** Why they have no way out although they should. */
+  /** Why the policy's access is unavailable. */
   problem?: string;
 }
 
-/** The policy of a file's text: `all` where nobody chose one. What cannot be understood opens nothing. */
+/** The policy in a file; `all` where none was chosen. An unreadable file opens nothing. */
 export function parsePolicy(text: string | undefined): EgressPolicy {
   if (text === undefined) return 'all';
   try {
@@ -27,12 +27,12 @@ export function parsePolicy(text: string | undefined): EgressPolicy {
 
 export const readPolicy = async (file: string): Promise<EgressPolicy> => parsePolicy(await readText(file));
 
-/** Remembers what a person chose, until they choose again. */
+/** Stores a person's choice until it is changed. */
 export async function writePolicy(file: string, policy: EgressPolicy): Promise<void> {
   await writeIfChanged(file, `${JSON.stringify({ policy })}\n`);
 }
 
-/** What pods reach, in a line for people. */
+/** Outbound access of pods, a line for messages. */
 export function egressLine({ policy, problem }: EgressStatus): string {
   if (problem !== undefined) return `Pods reach nothing outside the garden: ${problem}`;
   if (policy === 'all') return 'Pods reach what this machine reaches.';

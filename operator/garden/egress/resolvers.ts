@@ -1,19 +1,19 @@
 import { isIP } from 'node:net';
 import { readText } from '../host/files.ts';
 
-/** A server that this machine asks for names. */
+/** A name server of this machine. */
 export interface Resolver {
   host: string;
   port: number;
 }
 
 const PORT = 53;
-/** As the C library: it asks no more of them. */
+/** The C library's limit of name servers. */
 const MOST = 3;
-/** A machine that changes its network writes the file anew. */
+/** The file is rewritten when the machine's network changes. */
 const FRESH_MS = 2_000;
 
-/** The name servers of a resolv.conf, in its order; one on loopback where it names none, as the C library does. Pure. */
+/** Name servers of a resolv.conf in order; one on loopback where it has none, as in the C library. Pure. */
 export function parseResolvers(text: string): Resolver[] {
   const hosts = text
     .split('\n')
@@ -22,7 +22,7 @@ export function parseResolvers(text: string): Resolver[] {
   return (hosts.length > 0 ? hosts.slice(0, MOST) : ['127.0.0.1']).map((host) => ({ host, port: PORT }));
 }
 
-/** Tells this machine's name servers as the file has them now, read anew after two seconds. */
+/** Reads this machine's name servers, at most every two seconds. */
 export function resolversOf(file: string): () => Promise<Resolver[]> {
   let read: { at: number; resolvers: Promise<Resolver[]> } | undefined;
   return () => {

@@ -1,6 +1,6 @@
 const BY_NODE: Readonly<Record<string, string | undefined>> = { x64: 'amd64', arm64: 'arm64' };
 
-/** Name of an architecture in images and releases of Go programs, by Node's; undefined: one that Coppice has no name of. */
+/** Architecture name in images and Go releases, from Node's name; undefined: unknown to Coppice. */
 export const goArchitecture = (nodeArchitecture: string = process.arch): string | undefined =>
   BY_NODE[nodeArchitecture];
 

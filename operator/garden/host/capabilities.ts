@@ -2,10 +2,10 @@ import { readLayout } from './cgroups.ts';
 import { CommandError, run } from './command.ts';
 import { readText } from './files.ts';
 
-/** What people call systems that Node has other names for. */
+/** Common names of systems that Node names differently. */
 const SYSTEMS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'macOS', win32: 'Windows' };
 
-/** Why no real node can be made on this machine. Undefined when one can. */
+/** Why no real node can run on this machine; undefined when one can. */
 export async function whyNoNodes(): Promise<string | undefined> {
   if (process.platform !== 'linux')
     return `this machine runs ${SYSTEMS[process.platform] ?? process.platform}, and clusters run on Linux`;
@@ -14,19 +14,19 @@ export async function whyNoNodes(): Promise<string | undefined> {
   try {
     await run(['unshare', '--mount', '--net', '--propagation', 'private', 'mount', '-t', 'tmpfs', 'coppice', '/mnt']);
   } catch (error) {
-    // The daemon installs the command first, where it can.
+    // // The daemon installs the command first, where it can.
     if (error instanceof CommandError && error.isNotInstalled) return undefined;
     return `this process may not mount file systems or create namespaces (${(error as Error).message})`;
   }
   return undefined;
 }
 
-/** Makes the namespaces of a rootless seed. `--pid`: whatever is in there ends with the first process. */
+/** Command that creates the namespaces of a rootless seed. `--pid`: all processes inside end with the first one. */
 export const UNSHARE = [
   'unshare',
   ...['--user', '--map-root-user', '--mount', '--net', '--pid', '--fork', '--kill-child', '--mount-proc'],
 ];
-/** Why no ordinary user can make the namespaces of a rootless seed here, or undefined. */
+/** Why an ordinary user cannot create a rootless seed's namespaces here; undefined: possible. */
 export async function whyNoNamespaces(): Promise<string | undefined> {
   if (process.platform !== 'linux') return `user namespaces need Linux`;
   try {
@@ -41,7 +41,10 @@ export async function whyNoNamespaces(): Promise<string | undefined> {
   }
 }
 
-/** Settings of kernels that forbid user namespaces: the value that does, one that does not, and another way where there is one. */
+/**
+ * Kernel settings that forbid user namespaces: the forbidding value, a permitting one, and an alternative where there
+ * is one.
+ */
 const SWITCHES: readonly { name: string; off: string; on: string; orElse?: string }[] = [
   {
     name: 'kernel.apparmor_restrict_unprivileged_userns',
@@ -53,17 +56,17 @@ const SWITCHES: readonly { name: string; off: string; on: string; orElse?: strin
   { name: 'user.max_user_namespaces', off: '0', on: '15000' },
 ];
 
-/** What a person does where `whyNoNodes` has a reason. `command` is what is called again, with another seed. */
+/** Advice for a reason from `whyNoNodes`. `command`: the command to repeat with another seed. */
 export const wayToSeed = (command: string): string =>
   `run it as root on Linux, or use another Kubernetes cluster as the seed: ${command} --seed-kubeconfig FILE`;
 
-/** `why` there can be no local seed at all, or why there can only be a `rootless` one; neither: one with nodes. */
+/** `why`: reason for no local seed, or for a `rootless` one; neither: a seed with nodes. */
 export interface SeedPossible {
   why?: string;
   rootless?: string;
 }
 
-/** What kind of seed this process can make on this machine. */
+/** The kind of seed that this process can create on this machine. */
 export async function seedPossible(): Promise<SeedPossible> {
   const noNodes = await whyNoNodes();
   if (noNodes === undefined) return {};
@@ -72,10 +75,10 @@ export async function seedPossible(): Promise<SeedPossible> {
   return noNamespaces === undefined ? { rootless: noNodes } : { why: `${noNodes}; ${noNamespaces}` };
 }
 
-/** The one line that says what a rootless seed lacks. */
+/** Message on the limits of a rootless seed. */
 export const simulatedOnly = (why: string): string =>
   `Control planes are real here, but nodes are simulated: ${why}. Pods get no limits, and local machines are not possible.`;
 
-/** The one line that says what is wrong and the way on. */
+/** Message on the missing local seed, with advice. */
 export const noNodesMessage = (why: string): string =>
   `This garden has no local seed for control planes: ${why}; ${wayToSeed('coppice up')}`;

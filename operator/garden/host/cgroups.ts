@@ -3,21 +3,21 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMissing } from './files.ts';
 
-/** How this machine's cgroups are mounted. */
+/** The machine's cgroup mounts. */
 export interface CgroupLayout {
   version: 1 | 2;
-  /** Where each hierarchy is mounted; one for version 2. */
+  /** Mount point of each hierarchy; one for version 2. */
   hierarchies: string[];
-  /** The hierarchy by which processes are found and ended. */
+  /** Hierarchy by which processes are found and killed. */
   tracker: string;
 }
 
 const ROOT = '/sys/fs/cgroup';
-/** The one that accounts for nothing that a limit elsewhere may depend on comes first. */
+/** In order of preference: hierarchies that account for no resource limited elsewhere come first. */
 const TRACKERS = ['pids', 'freezer', 'devices', 'cpu'];
 const V2_CONTROLLERS = ['cpu', 'cpuset', 'io', 'memory', 'pids', 'hugetlb'];
 
-/** The layout as /proc/self/mountinfo tells it. Undefined when there are no cgroups that a kubelet could use. */
+/** The layout from /proc/self/mountinfo. Undefined when no cgroups are usable by a kubelet. */
 export function layoutFrom(mountinfo: string): CgroupLayout | undefined {
   const v1: string[] = [];
   let v2: string | undefined;
@@ -28,7 +28,7 @@ export function layoutFrom(mountinfo: string): CgroupLayout | undefined {
     const type = after?.split(' ')[0];
     if (type === 'cgroup') v1.push(point);
     if (type === 'cgroup2' && point === ROOT) v2 = point;
-    // Beside version 1 it controls nothing, but container runtimes make their groups there as well.
+    // // Beside version 1 it controls nothing, but container runtimes create groups there too.
     else if (type === 'cgroup2') v1.push(point);
   }
   if (v2) return { version: 2, hierarchies: [v2], tracker: v2 };
@@ -46,10 +46,10 @@ export function layoutFrom(mountinfo: string): CgroupLayout | undefined {
 export const readLayout = async (): Promise<CgroupLayout | undefined> =>
   layoutFrom(await readFile('/proc/self/mountinfo', 'utf8').catch(() => ''));
 
-/** A garden's cgroup, under the root of each hierarchy. */
+/** A garden's cgroup, below the root of each hierarchy. */
 export const cgroupName = (id: string): string => `coppice-${id}`;
 
-/** The cgroups of one garden: `<name>/system` holds its own processes, everything else in `<name>` is the kubelet's. */
+/** The cgroups of a garden: `<name>/system` holds its own processes; everything else in `<name>` is the kubelet's. */
 export class Cgroups {
   readonly layout: CgroupLayout;
   readonly name: string;
@@ -59,7 +59,7 @@ export class Cgroups {
     this.name = name;
   }
 
-  /** A process that writes its number here belongs to the garden, and all its children do. */
+  /** A process that writes its PID here belongs to the garden, with its children. */
   get procsFile(): string {
     return join(this.layout.tracker, this.name, 'system', 'cgroup.procs');
   }
@@ -76,7 +76,7 @@ export class Cgroups {
     if (this.layout.version === 2) await requireControllers(join(this.layout.tracker, this.name));
   }
 
-  /** The processes of the garden, its pods' included. */
+  /** Processes of the garden, including pods. */
   async processes(): Promise<number[]> {
     const found: number[] = [];
     for (const folder of await tree(join(this.layout.tracker, this.name))) {
@@ -86,7 +86,7 @@ export class Cgroups {
     return found;
   }
 
-  /** Kills every process of the garden but those of `except`, until none is left. Throws when some will not go. */
+  /** Kills every process of the garden except `except`, until none is left. Throws when some survive. */
   async killAll(except: readonly number[] = [], timeoutMs = 15_000): Promise<void> {
     const deadline = performance.now() + timeoutMs;
     for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 2, 200)) {
@@ -111,7 +111,7 @@ export class Cgroups {
   }
 }
 
-/** A folder and all below it, parents first. */
+/** A folder and its subfolders, parents first. */
 async function tree(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error) => {
     if (isMissing(error)) return undefined;
@@ -122,7 +122,7 @@ async function tree(folder: string): Promise<string[]> {
   return [folder, ...below.flat()];
 }
 
-/** The kernel takes a moment to forget a process that ended, and says busy until then. */
+/** Retries: the kernel reports busy for a moment after a process ended. */
 async function removeFolder(folder: string): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -135,7 +135,7 @@ async function removeFolder(folder: string): Promise<void> {
   }
 }
 
-/** One that the machine does not have, or will not give, is the kubelet's to complain about. */
+/** Unavailable controllers are ignored here; the kubelet reports them. */
 async function enableControllers(folder: string): Promise<void> {
   const file = join(folder, 'cgroup.subtree_control');
   for (const controller of V2_CONTROLLERS) await writeFile(file, `+${controller}`).catch(() => {});
@@ -147,7 +147,7 @@ async function requireControllers(folder: string): Promise<void> {
   if (missing.length > 0) throw new Error(`the cgroup controllers ${missing.join(', ')} cannot be used here`);
 }
 
-/** A new cpuset is empty in version 1, and no process can enter it. */
+/** A new cpuset is empty in version 1 and accepts no process. */
 async function inheritCpuset(hierarchy: string, folder: string): Promise<void> {
   for (const file of ['cpuset.cpus', 'cpuset.mems']) {
     const text = await readFile(join(hierarchy, file), 'utf8').catch(() => undefined);

@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 
-/** A command that ended badly. */
+/** A failed command. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
   readonly stderr: string;
-  /** Whether the command was not found at all. */
+  /** Whether the command does not exist. */
   isNotInstalled = false;
 
   constructor(command: readonly string[], stderr: string, how: string) {
@@ -16,13 +16,13 @@ export class CommandError extends Error {
   }
 }
 
-/** Commands of this process that have not ended. */
+/** Running commands of this process. */
 const running = new Set<ChildProcess>();
 let isOver = false;
 
 /**
- * Ends the commands of this process that still run, and lets no other begin: for a process that ends itself. They lead groups of their own,
- * so no signal to this process reaches them, and one that imports an image would outlive the garden by seconds.
+ * Ends this process's running commands and prevents new ones, before the process exits. They lead their own process
+ * groups, so signals to this process do not reach them, and an image import would outlive the garden by seconds.
  */
 export async function endCommands(): Promise<void> {
   isOver = true;
@@ -31,22 +31,22 @@ export async function endCommands(): Promise<void> {
     try {
       if (pid !== undefined) process.kill(-pid, 'SIGKILL');
     } catch {
-      // It has ended, and is only not heard of yet.
+      // // Already ended, but not yet reported.
     }
   }
   await Promise.allSettled(ended);
 }
 
-/** How a command is run. */
+/** Options of a command. */
 interface RunOptions {
   input?: string;
   /** Default: 60 s. */
   timeoutMs?: number;
-  /** Takes standard output in place of the caller. The command is ended when that rejects. */
+  /** Consumes standard output instead of the caller. Its rejection ends the command. */
   output?: (stdout: Readable) => Promise<void>;
 }
 
-/** Runs a command to its end and resolves to its standard output. Throws CommandError when it fails or is not there. */
+/** Runs a command and resolves to its standard output. Throws CommandError when it fails or does not exist. */
 export function run(command: readonly string[], options: RunOptions = {}): Promise<string> {
   const [file = '', ...args] = command;
   if (isOver) return Promise.reject(new CommandError(command, '', 'the process that runs it ends'));
@@ -54,7 +54,7 @@ export function run(command: readonly string[], options: RunOptions = {}): Promi
     const child = spawn(file, args, {
       stdio: ['pipe', 'pipe', 'pipe'],
       timeout: options.timeoutMs ?? 60_000,
-      // A Ctrl-C while a garden is stopped must not end in the middle what takes it down.
+      // // Ctrl-C during a stop must not interrupt the commands of the stop.
       detached: true,
     });
     running.add(child);
@@ -82,7 +82,7 @@ export function run(command: readonly string[], options: RunOptions = {}): Promi
       if (code === 0) void Promise.resolve(output).then(() => resolve(stdout));
       else reject(new CommandError(command, stderr, signal ? `ended by ${signal}` : `exit code ${code}`));
     });
-    // A command that does not read its input may be gone before it is written.
+    // // A command that ignores its input may exit before the write.
     child.stdin.on('error', () => {});
     child.stdin.end(options.input ?? '');
   });

@@ -1,24 +1,24 @@
 import { statfs } from 'node:fs/promises';
 
-/** Bytes that images never take of a disk: a garden whose etcd finds a full disk stops. */
+/** Disk space that images never use: a garden whose etcd finds a full disk stops. */
 export const KEPT_FREE_BYTES = 512 * 1024 ** 2;
-/** Bytes that may be written between two looks at the disk. */
+/** Bytes written between two checks of the disk. */
 const ROOM_STEP_BYTES = 64 * 1024 ** 2;
 
-/** Bytes that are free on the disk of a folder, for those who are not root. */
+/** Free bytes on a folder's disk for users other than root. */
 export async function diskRoom(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;
 }
 
-/** The disk would be too full for etcd, which is on it. */
+/** The disk would become too full for etcd. */
 export class NoRoomError extends Error {
   override readonly name = 'NoRoomError';
 }
 
 /**
- * Passes on what is written to a file of a folder, as long as KEPT_FREE_BYTES stay free there. For content whose size nobody knows before it
- * is there, for example unpacked content.
+ * Passes a stream to a file's writer while KEPT_FREE_BYTES stay free on its disk; for content of unknown size, for
+ * example unpacked archives.
  * @param what for the error, "the unpacked app.tar.gz". Throws NoRoomError
  */
 export async function* whileRoom(

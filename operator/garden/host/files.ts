@@ -3,8 +3,8 @@ import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /**
- * Writes a file so that a reader, or a crash, sees the old text or the new. Mode 0600 unless given, new folders 0700.
- * What is worth nothing after a crash of the machine need not be `durable`.
+ * Writes a file atomically: readers, and a crash, see the old or the new text. Mode 0600 by default, new folders 0700.
+ * `durable` may be false for files without value after a crash of the machine.
  */
 export async function writeAtomic(file: string, text: string, mode = 0o600, durable = true): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
@@ -24,14 +24,14 @@ export async function writeAtomic(file: string, text: string, mode = 0o600, dura
   }
 }
 
-/** Writes only when the text is another than the file's. Resolves to whether it was. */
+/** Writes only a changed text. Resolves to whether it changed. */
 export async function writeIfChanged(file: string, text: string, mode?: number): Promise<boolean> {
   if ((await readText(file)) === text) return false;
   await writeAtomic(file, text, mode);
   return true;
 }
 
-/** A file's text, or undefined when there is no such file. */
+/** A file's text; undefined when it does not exist. */
 export async function readText(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');
@@ -41,7 +41,7 @@ export async function readText(file: string): Promise<string | undefined> {
   }
 }
 
-/** A JSON file's content, or undefined when there is no such file or it was cut short by a crash. */
+/** Content of a JSON file; undefined when it does not exist or was truncated by a crash. */
 export async function readJson<T>(file: string): Promise<T | undefined> {
   const text = await readText(file);
   if (text === undefined) return undefined;

@@ -1,18 +1,18 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { readJson, readText, writeAtomic } from './files.ts';
 
-/** Limits of the host that a seed full of machines outgrows: every kubelet and containerd watches files. */
+/** Host limits that a seed with many machines exceeds: every kubelet and containerd watches files. */
 const HOST_MINIMUM: Record<string, number> = {
   '/proc/sys/fs/inotify/max_user_instances': 8192,
   '/proc/sys/fs/inotify/max_user_watches': 524_288,
 };
 
-/** What limits were before the first garden. All gardens share it; like the limits it does not outlive a reboot. */
+/** Limits before the first garden. Shared by all gardens; like the limits it is lost at a reboot. */
 const CHANGED_LIMITS_FILE = '/run/coppice-host-limits.json';
 
 type HostLimits = Record<string, { was: string; set: string }>;
 
-/** Raises limits of the host that are too low. What they were is put back by `restoreHostLimits`. */
+/** Raises host limits that are too low; `restoreHostLimits` reverts them. */
 export async function raiseHostLimits(): Promise<void> {
   const changed = (await readJson<HostLimits>(CHANGED_LIMITS_FILE)) ?? {};
   let isChanged = false;
@@ -22,7 +22,7 @@ export async function raiseHostLimits(): Promise<void> {
     try {
       await writeFile(file, String(minimum));
     } catch {
-      // A read-only /proc/sys: fewer machines fit then, but some do.
+      // // A read-only /proc/sys: fewer machines fit then.
       continue;
     }
     changed[file] = { was, set: String(minimum) };
@@ -31,7 +31,7 @@ export async function raiseHostLimits(): Promise<void> {
   if (isChanged) await writeAtomic(CHANGED_LIMITS_FILE, JSON.stringify(changed), 0o600, false);
 }
 
-/** Puts limits back that nobody else has changed since. No other garden may run: it may need them as much. */
+/** Reverts limits that nobody else has changed since. No other garden may run, since it may need them. */
 export async function restoreHostLimits(): Promise<void> {
   const changed = (await readJson<HostLimits>(CHANGED_LIMITS_FILE)) ?? {};
   for (const [file, { was, set }] of Object.entries(changed)) {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 interface Opened {
   opened: true;
 }
-/** All are handed over, and the process that made them accepts nobody any more. */
+/** All sockets are handed over, and the creating process accepts no more connections. */
 interface HandedOver {
   done: true;
 }
@@ -14,16 +14,17 @@ interface Failed {
   error: string;
 }
 
-/** Sockets that are wanted on a port: one of TCP or UDP for each address. */
+/** Sockets to open on a port: TCP or UDP per address. */
 interface Wanted {
   protocol: 'tcp' | 'udp';
   host: string;
 }
 
 /**
- * Listening sockets in another network namespace, one for each address: a short-lived process makes them there and hands them over. What is
- * accepted is served by this process, in its own namespace. Rejects when one of them is taken; then none is left open.
- * @param enter the words before a command that is to run there
+ * Listening sockets in another network namespace, one per address: a short-lived process opens them there and hands
+ * them over. This process serves the connections in its own namespace. Rejects when one is in use; then none is left
+ * open.
+ * @param enter command prefix that enters the namespace
  */
 export const listenInNamespace = (
   enter: readonly string[],
@@ -98,19 +99,20 @@ const bind = (address: string, port: number): Promise<Socket> =>
     socket.bind({ address, port, exclusive: true }, () => resolve(socket));
   });
 
-/** The process in the namespace. It goes when its parent has the sockets, or is gone. */
+/** The process in the namespace. It exits when its parent has the sockets, or is gone. */
 async function serveAsChild(port: number, wanted: readonly Wanted[]): Promise<void> {
   process.on('disconnect', () => process.exit(0));
-  // A parent that is killed in the middle of the hand-over does not always end the channel: two such were found, a garden later.
+  // // A parent killed during the hand-over does not always close the channel: two such processes were found a garden
+  // later.
   setTimeout(() => process.exit(1), HANDOVER_MS);
   try {
-    // All or none is handed over: nobody would close those that come after the parent has given up.
+    // // All or none are handed over: later ones would stay open after the parent has given up.
     const sockets = await Promise.all(
       wanted.map(({ protocol, host }) => (protocol === 'tcp' ? listen(host, port) : bind(host, port))),
     );
     for (const socket of sockets) {
       await new Promise((resolve) => process.send?.({ opened: true } satisfies Opened, socket, undefined, resolve));
-      // Whoever connects from now on would be accepted here too, and lost with this process.
+      // // New connections would otherwise be accepted here too, and lost with this process.
       await new Promise<void>((resolve) => void socket.close(() => resolve()));
     }
     process.send?.({ done: true } satisfies HandedOver);

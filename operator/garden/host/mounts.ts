@@ -4,30 +4,30 @@ import { run } from './command.ts';
 import { isMissing } from './files.ts';
 
 /**
- * The seed's view of the file system: a mount namespace kept by a file, so that no mount of containerd or kubelet shows
- * on the host, and all of them are gone with the namespace. It also gives the seed its own /run and short paths (the
- * path of a socket may have 108 characters, wherever the state directory lies).
+ * The seed's mount namespace, kept by a file: mounts of containerd and kubelet do not appear on the host, and are gone
+ * with the namespace. It also gives the seed its own /run and short paths (a socket path has at most 108 characters,
+ * wherever the state directory is).
  */
 interface SeedMounts {
-  /** Folder that holds the namespace's file. */
+  /** Folder with the namespace's file. */
   folder: string;
-  /** Folders of the host by the path where the seed sees them. Each must be below /run, or be there on the host. */
+  /** Host folders by their path in the seed. Each path must be below /run or exist on the host. */
   binds: Record<string, string>;
 }
 
-/** Paths as the seed sees them. */
+/** Paths in the seed. */
 export const SEED_PATHS = {
   containerd: '/run/coppice/containerd',
   kubelet: '/run/coppice/kubelet',
   config: '/run/coppice/config',
-  /** Addresses that pods hold; forgotten with the namespace, as the pods' interfaces are. */
+  /** Addresses allocated to pods; lost with the namespace, like the pods' interfaces. */
   addresses: '/run/coppice/addresses',
   socket: '/run/containerd/containerd.sock',
 } as const;
 
 /**
- * What every kubelet insists on in the kernel's settings. They are the whole machine's, so the seed's kubelet is shown
- * small files in their place and finds all as it wants it.
+ * Kernel settings that every kubelet requires. They apply to the whole machine, so the seed's kubelet sees small files
+ * in their place.
  */
 const KUBELET_SETTINGS: Record<string, string> = {
   'vm/overcommit_memory': '1',
@@ -38,7 +38,7 @@ const KUBELET_SETTINGS: Record<string, string> = {
   'kernel/keys/root_maxbytes': '25000000',
 };
 
-/** Folders outside the state directory that libraries have fixed in their code; the seed sees its own ones there. */
+/** Folders outside the state directory with paths fixed in libraries; the seed has its own there. */
 export const FIXED_FOLDERS = ['/var/lib/cni'] as const;
 
 export const mountNamespaceFile = (folder: string): string => join(folder, 'mnt');
@@ -46,21 +46,21 @@ export const mountNamespaceFile = (folder: string): string => join(folder, 'mnt'
 const isMountPoint = async (path: string): Promise<boolean> =>
   (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').some((line) => line.split(' ')[4] === escapePath(path));
 
-/** As the kernel writes paths in mountinfo. */
+/** Escapes a path as the kernel does in mountinfo. */
 const escapePath = (path: string): string =>
   path.replace(/[ \t\n\\]/g, (c) => `\\${c.charCodeAt(0).toString(8).padStart(3, '0')}`);
 
-/** Makes the mount namespace unless it is there. Resolves to whether it is new. */
+/** Creates the mount namespace unless it exists. Resolves to whether it is new. */
 export async function setUpMounts(mounts: SeedMounts): Promise<boolean> {
   const file = mountNamespaceFile(mounts.folder);
   if (await isMountPoint(file)) return false;
   await tearDownMounts(mounts.folder);
   await mkdir(mounts.folder, { recursive: true, mode: 0o700 });
-  // A namespace's file can only be mounted where the mount is not passed on to others.
+  // // A namespace file can only be mounted where mounts do not propagate.
   await run(['mount', '-n', '--bind', mounts.folder, mounts.folder]);
   await run(['mount', '-n', '--make-private', mounts.folder]);
   await writeFile(file, '');
-  // The host's later mounts are seen inside, nothing passes the other way.
+  // // Later mounts of the host propagate inside, none outside.
   await run(['unshare', `--mount=${file}`, '--propagation', 'slave', 'true']);
   const room = join(mounts.folder, 'run');
   await mkdir(room, { recursive: true });
@@ -78,8 +78,8 @@ export async function setUpMounts(mounts: SeedMounts): Promise<boolean> {
 const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /**
- * The shell script that furnishes the namespace. `room` is an empty folder to build the new /run in. `settings`: whether the kubelet is
- * shown settings of the kernel as it wants them; in a user namespace it takes them as they are.
+ * Shell script that sets up the namespace. `room`: empty folder for the new /run. `settings`: whether the kubelet sees
+ * replaced kernel settings; in a user namespace it accepts the real ones.
  */
 export function mountScript(
   binds: Record<string, string>,
@@ -91,7 +91,7 @@ export function mountScript(
   const others = entries.filter(([path]) => !path.startsWith('/run/'));
   return [
     ...others.map(([path, source]) => `mount -n --bind ${quote(source)} ${quote(path)}`),
-    // Sources may lie below the old /run, so they are bound before the new one hides it.
+    // // Sources may be below the old /run, so they are bound before the new one hides it.
     `mount -n -t tmpfs -o mode=0755,nosuid,nodev coppice-run ${quote(room)}`,
     ...below.flatMap(([path, source]) => {
       const target = quote(join(room, path.slice('/run'.length)));
@@ -105,12 +105,12 @@ export function mountScript(
         `if [ -e /proc/sys/${name} ]; then echo ${value} >${fake}; mount -n --bind ${fake} /proc/sys/${name}; fi`,
       ];
     }),
-    // Mounts of one container must reach others that ask for it, within the seed. A shared mount cannot be moved: last.
+    // // Mounts of a container must propagate within the seed. A shared mount cannot be moved, hence last.
     'mount -n --make-rshared /',
   ].join('\n');
 }
 
-/** Lets go of the mount namespace: its mounts are gone once no process is in it. */
+/** Unmounts the mount namespace: its mounts are gone once it has no process. */
 export async function tearDownMounts(folder: string): Promise<void> {
   for (const path of [mountNamespaceFile(folder), folder]) {
     for (let i = 0; i < 5 && (await isMountPoint(path)); i++) await run(['umount', '-n', '--lazy', path]);
@@ -120,12 +120,12 @@ export async function tearDownMounts(folder: string): Promise<void> {
 
 const MARKER = '.made-by-coppice';
 
-/** Below it are folders that no user may make for the host, or write to. */
+/** Contains folders that an ordinary user may not create or write on the host. */
 const LIBRARY = '/var/lib';
-/** Where every kubelet has its sockets for devices, wherever its own folder is. */
+/** Folder of every kubelet's device sockets, wherever its own folder is. */
 const KUBELET_DEVICES = `${LIBRARY}/kubelet`;
 
-/** Lines of a script that makes those folders in a namespace of an ordinary user, without the host's files that hinder. */
+/** Script lines that create those folders in an ordinary user's namespace, without the host's files. */
 export function ownFolders(stateFolder: string): string[] {
   const folders = [...FIXED_FOLDERS, KUBELET_DEVICES];
   const inTheWay = `the state directory must not be in ${LIBRARY}, where this machine lacks ${folders.join(' or ')}`;
@@ -139,7 +139,7 @@ export function ownFolders(stateFolder: string): string[] {
   ];
 }
 
-/** Makes folders that a program insists on, marked as ours unless they were there. */
+/** Creates folders that programs require, marked as Coppice's unless they existed. */
 export async function makeFolders(folders: readonly string[]): Promise<void> {
   for (const folder of folders) {
     const isNew = (await mkdir(folder, { recursive: true })) !== undefined;
@@ -147,7 +147,7 @@ export async function makeFolders(folders: readonly string[]): Promise<void> {
   }
 }
 
-/** Removes folders that are marked as ours and hold nothing else. No other garden may run: it would lose its mounts there. */
+/** Removes marked folders without other contents. No other garden may run, since it would lose its mounts there. */
 export async function removeFolders(folders: readonly string[]): Promise<void> {
   for (const folder of folders) {
     const entries = await readdir(folder).catch((error) => {

@@ -2,24 +2,24 @@ import { readFile } from 'node:fs/promises';
 import { CommandError, run } from './command.ts';
 import type { Ranges } from './ranges.ts';
 
-/** Names of what a garden makes in the host's network. */
+/** Names of a garden's objects in the host's network. */
 export interface NetworkNames {
   namespace: string;
-  /** The host's end of the link; 15 characters are the kernel's limit. */
+  /** The host's end of the link; the kernel's limit is 15 characters. */
   link: string;
 }
 
-/** The bridge in the namespace that pods hang on. */
+/** The pods' bridge in the namespace. */
 export const POD_BRIDGE = 'pods';
 /** The seed's end of the link. */
 export const SEED_LINK = 'uplink';
 
 export const networkNames = (id: string): NetworkNames => ({ namespace: `coppice-${id}`, link: `coppice-${id}` });
 
-/** A network namespace as the kernel's file, for `nsenter --net=`. */
+/** File of a network namespace for `nsenter --net=`. */
 export const namespaceFile = (names: NetworkNames): string => `/run/netns/${names.namespace}`;
 
-/** The words before a command that is to run in it, among the host's files. */
+/** Command prefix that enters the namespace but keeps the host's files. */
 export const enterNetwork = (names: NetworkNames): string[] => ['nsenter', `--net=${namespaceFile(names)}`];
 
 interface RouteEntry {
@@ -31,7 +31,7 @@ interface AddressEntry {
   addr_info: { local?: string; prefixlen?: number }[];
 }
 
-/** Addresses and ranges that the host uses already, those of `except` (an interface) left out. */
+/** Addresses and ranges that the host uses, without those of the interface `except`. */
 export async function occupiedRanges(except?: string): Promise<string[]> {
   const [routes, addresses] = await Promise.all([
     run(['ip', '-j', '-4', 'route', 'show', 'table', 'all']),
@@ -45,23 +45,23 @@ export async function occupiedRanges(except?: string): Promise<string[]> {
   ];
 }
 
-/** `ip -j` says nothing at all when there is nothing to say. */
+/** `ip -j` prints nothing instead of an empty list. */
 const parseJson = <T>(text: string): T[] => (text.trim() ? (JSON.parse(text) as T[]) : []);
 
-/** Settings of the namespace. All of them exist once for each namespace: the host keeps its own. */
+/** Settings of the namespace. Each namespace has its own values, so the host's are unaffected. */
 const SETTINGS: Record<string, string> = {
   'net/ipv4/ip_forward': '1',
   'net/ipv4/conf/all/rp_filter': '0',
   'net/ipv4/conf/default/rp_filter': '0',
-  // A pod is told at once, however often it tries, that an address is closed to it.
+  // // Pods get an immediate answer for refused addresses, however often they retry.
   'net/ipv4/icmp_ratelimit': '0',
-  // Service traffic between pods on one bridge must pass kube-proxy's rules.
+  // // Service traffic between pods on one bridge must pass kube-proxy's rules.
   'net/bridge/bridge-nf-call-iptables': '1',
-  // Pods have addresses of IPv6 that nobody gave them: by those they would pass NetworkPolicies.
+  // // Pods have automatic IPv6 addresses, by which they would bypass NetworkPolicies.
   'net/bridge/bridge-nf-call-ip6tables': '1',
 };
 
-/** Whether both the namespace and the link to it are there. */
+/** Whether the namespace and its link exist. */
 export async function networkExists(names: NetworkNames): Promise<boolean> {
   const [namespaces, link] = await Promise.all([
     run(['ip', 'netns', 'list']),
@@ -71,9 +71,8 @@ export async function networkExists(names: NetworkNames): Promise<boolean> {
 }
 
 /**
- * Makes the seed's network namespace, joined to the host by a veth pair with routes to the seed's pods and Services. The way out is
- * made by Egress.
- * Resolves to whether it is new: what was left half-made is made again from the start.
+ * Creates the seed's network namespace, connected to the host by a veth pair with routes to the seed's pods and
+ * Services. Egress adds outbound access. Resolves to whether it is new: partial remains are recreated from the start.
  */
 export async function setUpNetwork(names: NetworkNames, ranges: Ranges): Promise<boolean> {
   if (await networkExists(names)) {
@@ -89,7 +88,7 @@ export async function setUpNetwork(names: NetworkNames, ranges: Ranges): Promise
       'link set lo up',
       `address add ${ranges.nodeAddress}/24 dev ${SEED_LINK}`,
       `link set ${SEED_LINK} up`,
-      // Without a querier a snooping bridge may drop the multicast that machines find each other by.
+      // // Without a querier a snooping bridge may drop the multicast by which machines find each other.
       `link add ${POD_BRIDGE} type bridge mcast_snooping 0`,
       `link set ${POD_BRIDGE} up`,
     ].join('\n'),
@@ -99,24 +98,24 @@ export async function setUpNetwork(names: NetworkNames, ranges: Ranges): Promise
   return true;
 }
 
-/** The script that makes the network of a rootless seed, inside of its namespace: it leads nowhere else. */
+/** Script for the network of a rootless seed, inside its namespace: it has no outside connection. */
 export const rootlessNetworkScript = ({ nodeAddress, services }: Ranges): string =>
   [
     'ip link set lo up',
-    // The node has an address on it; its other end hangs loose.
+    // // Carries the node's address; its other end is unconnected.
     `ip link add ${SEED_LINK} type veth peer name ${SEED_LINK}-end`,
     `ip address add ${nodeAddress}/24 dev ${SEED_LINK}`,
     `ip link set ${SEED_LINK} up`,
     `ip link set ${SEED_LINK}-end up`,
-    // The kernel asks for a route before kube-proxy's rules say where a Service is.
+    // // The kernel needs a route before kube-proxy's rules translate a Service address.
     `ip route add ${services} dev ${SEED_LINK}`,
     `ip link add ${POD_BRIDGE} type bridge mcast_snooping 0`,
     `ip link set ${POD_BRIDGE} up`,
-    // A kernel may not leave all of them to who is not root outside as well.
+    // // A kernel may deny some of them to users who are not root on the host.
     settingsScript(' || :'),
   ].join('\n');
 
-/** A bridge netfilter module that is not loaded has no setting; then there is also nothing that needs it. */
+/** Without the bridge netfilter module its settings do not exist, and nothing needs them. */
 const settingsScript = (orElse = ''): string =>
   Object.entries(SETTINGS)
     .map(([name, value]) => `if [ -e /proc/sys/${name} ]; then echo ${value} >/proc/sys/${name}${orElse}; fi`)
@@ -133,7 +132,7 @@ async function addRoutes(names: NetworkNames, ranges: Ranges): Promise<void> {
   });
 }
 
-/** Removes the namespace and the link, however much of them there is. */
+/** Removes the namespace and the link, complete or partial. */
 export async function tearDownNetwork(names: NetworkNames): Promise<void> {
   await run(['ip', 'link', 'delete', names.link]).catch(ignoreAbsent);
   await run(['ip', 'netns', 'delete', names.namespace]).catch(ignoreAbsent);
@@ -142,14 +141,14 @@ export async function tearDownNetwork(names: NetworkNames): Promise<void> {
 const ABSENT = /Cannot find device|No such file or directory/;
 
 function ignoreAbsent(error: unknown): void {
-  // Without the command `ip` nothing of the kind was ever made.
+  // // Without the command `ip` none of this was ever created.
   const isAbsent = error instanceof CommandError && (error.isNotInstalled || ABSENT.test(error.stderr));
   if (!isAbsent) throw error;
 }
 
 /**
- * Loads kernel modules that network and containers need, where the kernel has them as modules. One that cannot be
- * loaded may be built in, so what comes after says whether it is missed.
+ * Loads kernel modules for network and containers. A module that fails to load may be built in; later steps fail if it
+ * is missing.
  */
 export async function loadModules(): Promise<void> {
   const loaded = (await readFile('/proc/modules', 'utf8').catch(() => ''))
@@ -161,7 +160,7 @@ export async function loadModules(): Promise<void> {
   for (const name of wanted) await run(['modprobe', '-q', name]).catch(() => {});
 }
 
-/** Gardens' network namespaces on this machine. */
+/** Network namespaces of gardens on this machine. */
 export async function gardenNamespaces(): Promise<string[]> {
   const text = await run(['ip', 'netns', 'list']);
   return text
@@ -170,7 +169,7 @@ export async function gardenNamespaces(): Promise<string[]> {
     .filter((name) => name.startsWith('coppice-'));
 }
 
-/** `ip netns` keeps a mount of /run/netns on itself for ever. Removes it when there is no namespace at all. */
+/** `ip netns` leaves /run/netns mounted on itself. Removed when no namespace is left. */
 export async function removeEmptyNamespaceFolder(): Promise<void> {
   if ((await run(['ip', 'netns', 'list'])).trim() !== '') return;
   await run(['umount', '/run/netns']).catch(() => {});

@@ -19,8 +19,8 @@ export const isPortFree = (port: number): Promise<boolean> =>
   });
 
 /**
- * Free ports below the kernel's ephemeral range, where no outgoing connection can take them between choice and use.
- * `id` decides where the search begins, so that gardens seldom ask for the same.
+ * Free ports below the kernel's ephemeral range, so that no outgoing connection takes them before use. `id` sets the
+ * start of the search, so that gardens rarely collide.
  */
 export async function choosePorts(id: string, isFree = isPortFree): Promise<Ports> {
   const start = Number.parseInt(id, 16) % PORTS_COUNT;

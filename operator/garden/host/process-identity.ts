@@ -4,14 +4,14 @@ import { readFile } from 'node:fs/promises';
 
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 
-/** A process, told apart from a later one of the same number. */
+/** A process, distinguished from a later one with the same PID. */
 export interface ProcessIdentity {
   pid: number;
-  /** Boot and start time as the kernel gives them, `BOOT/TICKS`; where there is no /proc, the second as ps tells it. */
+  /** Boot and start time from the kernel, `BOOT/TICKS`; without /proc, the start second from ps. */
   started: string;
 }
 
-/** Tells this boot of the machine from others; empty where there is no /proc. */
+/** Identifies this boot of the machine; empty without /proc. */
 export function bootID(): string {
   try {
     return readFileSync(BOOT_ID, 'latin1').trim();
@@ -21,14 +21,14 @@ export function bootID(): string {
 }
 
 /**
- * The identity of a running process; undefined when there is none of that number.
- * @param boot as bootID() tells; empty: ps is asked for the second in which the process has begun
+ * Identity of a running process; undefined when none has this PID.
+ * @param boot from bootID(); empty: ps is asked for the start second
  */
 export async function identityOf(pid: number, boot = bootID()): Promise<ProcessIdentity | undefined> {
   if (boot === '') return begunByPs(pid);
   try {
     const stat = await readFile(`/proc/${pid}/stat`, 'latin1');
-    // The command's name stands in parentheses and may hold blanks; the start time is the 20th field after it.
+    // // The command's name is in parentheses and may contain blanks; the start time is the 20th field after it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return fields[0] === 'Z' ? undefined : { pid, started: `${boot}/${fields[19]}` };
   } catch {
@@ -36,7 +36,7 @@ export async function identityOf(pid: number, boot = bootID()): Promise<ProcessI
   }
 }
 
-/** Of a shell script: tells the same of a process. */
+/** Shell command that prints the same identity. */
 export const BEGUN_BY_PS = 'LC_ALL=C TZ=UTC ps -o lstart= -p';
 
 const begunByPs = (pid: number): Promise<ProcessIdentity | undefined> =>
@@ -51,7 +51,7 @@ const begunByPs = (pid: number): Promise<ProcessIdentity | undefined> =>
 export const ownIdentity = async (): Promise<ProcessIdentity> =>
   (await identityOf(process.pid)) ?? { pid: process.pid, started: '' };
 
-/** Whether that very process still runs. One that cannot be told from strangers is none of ours. */
+/** Whether this exact process still runs. One that cannot be identified counts as foreign. */
 export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
   if (identity.started === '') return false;
   const isByPs = !identity.started.includes('/');

@@ -1,36 +1,36 @@
 import { createHash } from 'node:crypto';
 import { addressRange, addressRangesOverlap, nthAddress, rangeOrAddress } from '../../api/address-range.ts';
 
-/** The address ranges of a garden's local seed, and the two ends of the link between host and seed. */
+/** Address ranges of a garden's local seed, and the two ends of the link between host and seed. */
 export interface Ranges {
   pods: string;
   nodes: string;
   services: string;
   /** The host's end of the link. */
   hostAddress: string;
-  /** The seed's end: the address of its node. */
+  /** The seed's end: its node's address. */
   nodeAddress: string;
   /** First address of the service range: the Service `kubernetes`. */
   apiserverAddress: string;
 }
 
-/** Addresses of the way out, which are seen in the seed's namespace alone. */
+/** Addresses of outbound access, visible in the seed's namespace only. */
 interface EgressRange {
   range: string;
-  /** The next hop of all that leaves. */
+  /** Next hop of outbound traffic. */
   gateway: string;
-  /** Where slirp4netns would serve DNS, and lets any port of this machine's resolver be asked. */
+  /** Address of slirp4netns' DNS server, which would expose every port of this machine's resolver. */
   resolver: string;
 }
 
-/** A range beside that of the nodes. Pure: gardens from before there was a way out have it, too. */
+/** The range next to the nodes'. Pure: gardens created before outbound access have it too. */
 export function egressRange({ nodeAddress }: Pick<Ranges, 'nodeAddress'>): EgressRange {
-  // The /24 after that of the node.
+  // // The /24 after the node's.
   const range = `${nthAddress(`${nodeAddress}/23`, 256)}/24`;
   return { range, gateway: nthAddress(range, 2), resolver: nthAddress(range, 3) };
 }
 
-/** What gardens take their ranges from. */
+/** Range from which gardens take theirs. */
 export const ALL_GARDENS = '10.160.0.0/11';
 const BLOCKS = 16;
 const FIRST_OCTET = 160;
@@ -47,7 +47,7 @@ const block = (index: number): Ranges => {
   };
 };
 
-/** Those of `occupied` (addresses or ranges of the host) that a garden's ranges overlap. */
+/** The `occupied` addresses or ranges that overlap with a garden's ranges. */
 export function rangeConflicts({ pods, nodes, services }: Ranges, occupied: readonly string[]): string[] {
   const own = [pods, nodes, services].map(addressRange);
   return occupied.filter((text) => {
@@ -57,8 +57,8 @@ export function rangeConflicts({ pods, nodes, services }: Ranges, occupied: read
 }
 
 /**
- * Ranges from 10.160.0.0/11 that overlap nothing of `occupied`. The search begins at a place given by `id`, so that
- * gardens which do not run at the same time hardly ever get the same. Undefined when nothing is free.
+ * Ranges from 10.160.0.0/11 without overlap with `occupied`. `id` sets the start of the search, so that gardens rarely
+ * get the same. Undefined when none is free.
  */
 export function chooseRanges(id: string, occupied: readonly string[]): Ranges | undefined {
   const start = createHash('sha256').update(id).digest()[0]! % BLOCKS;

@@ -9,9 +9,9 @@ import { parseReference } from './reference.ts';
 import { BLOCK, padding, TAR_END, type TarEntry, tarHeader } from './tar.ts';
 
 export interface ImageFile {
-  /** Absolute, in the image. */
+  /** Absolute path in the image. */
   path: string;
-  /** The host's file to take, or else `content`. */
+  /** Source file on the host; otherwise `content`. */
   from?: string;
   content?: string;
   /** Default 0755 for `from`, 0644 for `content`. */
@@ -22,32 +22,32 @@ export interface ImageSpec {
   /** Full name, `host/repository:tag`. */
   ref: string;
   files: ImageFile[];
-  /** Empty folders, e.g. to mount on. Parents of files are made without being named. Default mode 0755. */
+  /** Empty folders, e.g. mount points. Parents of files are implicit. Default mode 0755. */
   directories?: { path: string; mode?: number }[];
   links?: { path: string; target: string }[];
   entrypoint: string[];
-  /** What comes after it where a pod says nothing else. */
+  /** Default arguments. */
   cmd?: string[];
   env?: Record<string, string>;
-  /** Numeric: few images of ours have a passwd file. Default root. */
+  /** Numeric: few of these images have a passwd file. Default root. */
   user?: string;
-  /** User and group that own what is in the image; default root. */
+  /** UID and GID of all files; default root. */
   owner?: number;
   workingDir?: string;
   labels?: Record<string, string>;
 }
 
-/** Goes into every key: bump it when the same spec gives other bytes. */
+/** Part of every cache key: increase it when the same spec yields other bytes. */
 const FORMAT = 3;
 const CHUNK = 1024 * 1024;
 /**
- * Against a plain layer, containerd takes kube-apiserver's image in two thirds of the time and writes a third less to disk; gzip costs
- * it more than nothing at all.
+ * Compared with an uncompressed layer, containerd imports kube-apiserver's image in two thirds of the time and writes a
+ * third less; gzip is slower than no compression.
  */
 const COMPRESSION = {
   params: { [constants.ZSTD_c_compressionLevel]: 1 },
   chunkSize: CHUNK,
-  // One piece after the other. A stream that hears of its end while it has the last piece makes other bytes than one that hears of it later.
+  // // One chunk at a time: output bytes otherwise depend on when the stream learns of its end.
   writableHighWaterMark: 1,
 };
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -56,22 +56,22 @@ const CONFIG_TYPE = 'application/vnd.oci.image.config.v1+json';
 const MANIFEST_TYPE = 'application/vnd.oci.image.manifest.v1+json';
 const INDEX_TYPE = 'application/vnd.oci.image.index.v1+json';
 
-/** What comes after an image's name in that of its file. */
+/** Suffix of an image's file name. */
 const DIGEST_TAR = /^[0-9a-f]{12}\.tar$/;
 const NAMED_BY_DIGEST = /-[0-9a-f]{12}\.tar$/;
 const IN_USE_MS = 24 * 3600_000;
 
 const sha256 = (data: Buffer | string) => createHash('sha256').update(data).digest('hex');
 
-/** Where images are kept: `images` in the folder of tools. The mirror serves this folder. */
+/** Folder of images: `images` in the tools folder. The mirror serves it. */
 export const imagesDirectory = (toolsDir = toolsDirectory()): string => join(toolsDir, 'images');
 
 const building = new Map<string, Promise<string>>();
 
 /**
- * Makes an image without any container tool: a tar of an OCI layout with one layer, which both
- * `ctr -n k8s.io images import` and our mirror take. Resolves to the tar's path, which is named by the image's digest.
- * A spec whose files have not changed since (by size, date and inode) is not built again.
+ * Builds an image without a container tool: a tar of an OCI layout with one layer, for `ctr -n k8s.io images import`
+ * and the mirror. Resolves to the tar's path, named by the image's digest. A spec with unchanged files (by size, date
+ * and inode) is not built again.
  */
 export async function buildImage(spec: ImageSpec, options: { toolsDir?: string } = {}): Promise<string> {
   const toolsDir = options.toolsDir ?? toolsDirectory();
@@ -114,24 +114,24 @@ async function build(spec: ImageSpec, toolsDir: string, key: string): Promise<st
   }
 }
 
-/** Dates an image anew: it is kept while it is used, and of its name it is the one that the mirror serves. */
+/** Updates an image's date: images in use are kept, and the mirror serves the latest of a name. */
 async function markUsed(file: string): Promise<void> {
   const now = new Date();
-  // Who may only read the folder uses what is there.
+  // // A user with read access only uses the file as it is.
   await utimes(file, now, now).catch(() => {});
 }
 
-/** Removes what earlier sources have left under a name: the mirror serves the newest, and whoever wants another one makes it again. */
+/** Removes builds of earlier sources under a name: the mirror serves the newest, and others can be rebuilt. */
 async function removeEarlier(dir: string, prefix: string, newest: string): Promise<void> {
   for (const other of await readdir(dir)) {
     const isEarlier = other.startsWith(prefix) && DIGEST_TAR.test(other.slice(prefix.length)) && other !== newest;
     const used = isEarlier ? await stat(join(dir, other)).catch(() => undefined) : undefined;
-    // A garden of other sources may share this folder.
+    // // A garden with other sources may share this folder.
     if (used && Date.now() - used.mtimeMs > IN_USE_MS) await rm(join(dir, other), { force: true });
   }
 }
 
-/** `entry` is a tar's path, a blank and its size. */
+/** `entry`: a tar's path, a blank and its size. */
 async function isWhole(entry: string): Promise<boolean> {
   const blank = entry.lastIndexOf(' ');
   const info = await stat(entry.slice(0, blank)).catch(() => undefined);
@@ -142,7 +142,7 @@ async function keyOf(spec: ImageSpec, images: string): Promise<string> {
   const sources = await Promise.all(
     spec.files.map(async ({ from }) => {
       if (from === undefined) return null;
-      // Of an image in an image the date says when it was last used: the outer one would be made anew by each garden that starts.
+      // // The date of an image inside an image is its last use: each starting garden would rebuild the outer one.
       if (dirname(from) === images && NAMED_BY_DIGEST.test(from)) return [from];
       const { size, mtimeNs, ino } = await stat(from, { bigint: true });
       return [from, size, mtimeNs, ino].map(String);
@@ -167,7 +167,7 @@ async function writeLayout(file: string, spec: ImageSpec): Promise<string> {
     };
     const blob = (digest: string) => `blobs/sha256/${digest}`;
 
-    // The layer's name is its digest, known when it is written: its header is filled in afterwards.
+    // // The layer's name is its digest, known only after the write: its header is filled in then.
     await write(Buffer.alloc(BLOCK));
     const plain = createHash('sha256');
     const packed = createHash('sha256');
@@ -215,7 +215,7 @@ const inArchive = (path: string): string => {
   return path.slice(1).replace(/\/+$/, '');
 };
 
-/** The layer's tar, piece by piece. */
+/** The layer's tar in chunks. */
 async function* layer(spec: ImageSpec): AsyncGenerator<Buffer> {
   const { owner } = spec;
   const folders = new Map<string, number>();
@@ -254,7 +254,7 @@ async function* hostFile(entry: Pick<TarEntry, 'name' | 'mode' | 'owner'>, from:
     yield tarHeader({ ...entry, type: 'file', size });
     let left = size;
     while (left > 0) {
-      // Each piece is its own memory: the compressor may still hold the one before.
+      // // A new buffer for each chunk: the compressor may still hold the previous one.
       const chunk = Buffer.allocUnsafe(Math.min(CHUNK, left));
       const { bytesRead } = await source.read(chunk, 0, chunk.length);
       if (bytesRead === 0) throw new Error(`${from} became shorter while it was read`);
@@ -268,7 +268,7 @@ async function* hostFile(entry: Pick<TarEntry, 'name' | 'mode' | 'owner'>, from:
 }
 
 const imageConfig = (spec: ImageSpec, diffId: string) => ({
-  // No date: equal contents are the same image.
+  // // No date: equal contents give the same image.
   created: '1970-01-01T00:00:00Z',
   architecture: imageArchitecture(),
   os: 'linux',
@@ -284,7 +284,7 @@ const imageConfig = (spec: ImageSpec, diffId: string) => ({
   history: [{ created: '1970-01-01T00:00:00Z', created_by: 'coppice' }],
 });
 
-/** How an image's parts name one another. */
+/** Reference to a part of an image. */
 interface Descriptor {
   mediaType: string;
   digest: string;
@@ -305,7 +305,7 @@ const imageManifest = (config: Descriptor, ...layers: Descriptor[]) => ({
   layers,
 });
 
-/** Of an archive that holds this one image. */
+/** Index of an archive with this one image. */
 const imageIndex = ({ ref }: ImageSpec, manifest: Descriptor) => ({
   schemaVersion: 2,
   mediaType: INDEX_TYPE,

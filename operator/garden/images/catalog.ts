@@ -5,7 +5,7 @@ import { buildImage } from './build.ts';
 interface CatalogEntry {
   ref: string;
   tool: ToolName;
-  /** Where upstream's image has the executable: manifests name it. */
+  /** Path of the executable in upstream's image, which manifests name. */
   path: string;
   env?: Record<string, string>;
 }
@@ -18,7 +18,7 @@ const component = (tool: ToolName, tag: string): CatalogEntry => ({
 
 const kubernetes = (tool: ToolName) => component(tool, `v${TOOLS[tool].version}`);
 
-/** Their project's images have the program at the root. */
+/** Upstream's images have the program at the root. */
 const konnectivity = (tool: ToolName): CatalogEntry => ({
   ref: `registry.k8s.io/kas-network-proxy/${tool}:v${TOOLS[tool].version}`,
   tool,
@@ -50,7 +50,7 @@ const catalog = {
   },
   'proxy-server': konnectivity('proxy-server'),
   'proxy-agent': konnectivity('proxy-agent'),
-  // One in every pod: two threads less and no heap growth are worth having.
+  // // One runs in every pod, so two threads less and no heap growth matter.
   pause: {
     ref: `registry.k8s.io/pause:${ownVersion('pause')}`,
     tool: 'pause',
@@ -62,17 +62,19 @@ const catalog = {
 
 export type ImageName = keyof typeof catalog;
 
-/** Images that we make of tools, under the names that their projects publish them by. */
+/** Images built from tools, under their projects' published names. */
 export const IMAGES: Readonly<Record<ImageName, CatalogEntry>> = catalog;
 
-/** The image that is this component of Kubernetes at this version. Throws where there is none. */
+/** Image of a Kubernetes component at a version. Throws where there is none. */
 export function kubernetesImageName(component: string, version: KubernetesVersion): ImageName {
   const tool = kubernetesTool(component, version);
   if (!(tool in catalog)) throw new Error(`${tool} has no image`);
   return tool as ImageName;
 }
 
-/** Gets the tool and makes its image. Resolves to the tar, for `ctr images import`. Throws what the toolchain throws. */
+/**
+ * Fetches the tool and builds its image. Resolves to the tar, for `ctr images import`. Throws the toolchain's errors.
+ */
 export async function toolImage(name: ImageName, toolchain: Toolchain): Promise<string> {
   const { ref, tool, path, env } = IMAGES[name];
   const files = await toolchain.ensure([tool]);

@@ -1,26 +1,26 @@
-/** Something that the mirror serves: a manifest or a blob. */
+/** A manifest or blob that the mirror serves. */
 export interface Content {
   digest: string;
   /** Media type. */
   type: string;
-  /** Bytes, where that is known before the end. */
+  /** Size in bytes, where known in advance. */
   size?: number | undefined;
-  /** The bytes from `start` up to `end` (exclusive). */
+  /** Bytes from `start` to `end` (exclusive). */
   read(start?: number, end?: number): AsyncIterable<Buffer>;
 }
 
-/** What is asked of a registry elsewhere. */
+/** A request to an external registry. */
 export interface UpstreamRequest {
-  /** As images name it, e.g. `docker.io`. */
+  /** As in image names, e.g. `docker.io`. */
   registry: string;
   repository: string;
-  /** A tag or a digest of manifests; a digest of blobs. */
+  /** A tag, or a digest of a manifest or blob. */
   reference: string;
-  /** `USER:PASSWORD` in base64, of who asks. */
+  /** The requester's `USER:PASSWORD` in base64. */
   authorization?: string;
 }
 
-/** Where the mirror gets what it does not have itself. Rejects with errors that have `status` and a message for people. */
+/** Source of images that the mirror lacks. Rejects with errors that have `status` and a message for people. */
 export interface Upstream {
   manifest(request: UpstreamRequest): Promise<Content>;
   blob(request: UpstreamRequest): Promise<Content>;

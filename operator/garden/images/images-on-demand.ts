@@ -14,17 +14,17 @@ import { askedFor } from './asked.ts';
 import { IMAGES_ON_DEMAND, makeOnDemand, type OnDemand } from './on-demand-catalog.ts';
 import { againAfterMs } from './wanted-files.ts';
 
-/** How often people are told how far it is: each time is a write to each pod that waits. */
+/** Interval of progress reports: each writes to every waiting pod. */
 const TELL_MS = 20_000;
-/** Compiling takes minutes: seconds would be wrong, and another write each time. */
+/** Compiling takes minutes: seconds would be inaccurate, and each change a write. */
 const MINUTE_S = 60;
-/** Longest reason, in characters, that stands on pods and in the status of clusters: a build that fails prints lines of errors. */
+/** Longest reason on pods and in cluster status, in characters: a failed build prints many lines. */
 const LONGEST_REASON = 200;
 
 interface OnDemandOptions {
-  /** Where the mirror leaves a file for each image that it was asked for and that is still to be made. */
+  /** Folder with a file for each requested image that must still be built. */
   readonly asked: string;
-  /** Another one than the garden's: what it says is about images on demand alone. */
+  /** A separate toolchain, whose progress is about these images only. */
   readonly openToolchain: (onProgress: (event: ProgressEvent) => void) => Toolchain;
   readonly client: KubeClient;
   readonly state?: { readonly rootless?: true };
@@ -32,28 +32,28 @@ interface OnDemandOptions {
   /** Aborted when the garden stops. */
   readonly signal: AbortSignal;
   readonly say: (stage: string, message: string, more?: Partial<GardenProgress>) => void;
-  /** In place of the real waits, in ms, after so many rounds that failed: for tests. */
+  /** Replacement of the real waits (ms) by number of failed rounds, for tests. */
   readonly againAfterMs?: (rounds: number) => number;
 }
 
-/** What pods are told of their image, of which one is there at most; neither: it is there. */
+/** State of an image for its pods, at most one of the two; neither: the image exists. */
 type News = { readonly [key in 'progress' | 'failure']?: string };
 
 /**
- * Makes images that few gardens need, for example of a Kubernetes that the garden itself does not run on, once a cluster asks for one of them.
- * What was asked for once is made again after a restart, which costs nothing where it is in the cache.
+ * Builds images that few gardens need, for example of another Kubernetes version, once a cluster requests one.
+ * Requested images are built again after a restart, which is free for cached ones.
  */
 export class ImagesOnDemand {
   readonly #options: OnDemandOptions;
   readonly #toolchain: Toolchain;
   readonly #begun = new Map<OnDemand, Promise<void>>();
-  /** One after the other, since each takes all processors. What waits for its next try keeps none from its turn. */
+  /** Sequential, since each build uses all processors. A build that waits for its retry does not block others. */
   readonly #tries = new InTurn();
   #making: OnDemand | undefined;
   #toldAt = Number.NEGATIVE_INFINITY;
-  /** What was said last of what is still to be made. */
+  /** Last report for each pending build. */
   readonly #news = new Map<OnDemand, News>();
-  /** Pods are told one thing after the other. */
+  /** Reports to pods are sequential. */
   readonly #telling = new InTurn();
   #ended: Promise<void> | undefined;
 
@@ -69,7 +69,7 @@ export class ImagesOnDemand {
     });
   }
 
-  /** Resolves when nothing is made any more; the signal ends it. */
+  /** Resolves when no build runs any more; the signal ends them. */
   async stop(): Promise<void> {
     await this.#ended;
     await Promise.all(this.#begun.values());
@@ -79,7 +79,7 @@ export class ImagesOnDemand {
   async #run(): Promise<void> {
     const { asked, signal } = this.#options;
     await mkdir(asked, { recursive: true, mode: 0o700 });
-    // From here on, not from when it is first waited for, as those of fs/promises are: what came meanwhile was never made.
+    // // Watches from this point on, not from the first wait as fs/promises does, which missed requests in between.
     const changes = on(watch(asked, { signal }), 'change', { signal });
     await this.#makeAsked();
     for await (const _ of changes) await this.#makeAsked();
@@ -90,12 +90,12 @@ export class ImagesOnDemand {
     for (const wanted of new Set(all)) {
       if (wanted === undefined) continue;
       if (!this.#begun.has(wanted)) this.#begun.set(wanted, this.#make(wanted));
-      // A pod that has come since what was said last would wait without a word.
+      // // A pod created since the last report would have none.
       else if (this.#news.has(wanted)) await this.#tell(wanted);
     }
   }
 
-  /** Tries until it is there, or the garden stops. Never rejects. */
+  /** Retries until the image exists or the garden stops. Never rejects. */
   async #make(wanted: OnDemand): Promise<void> {
     const { signal, say } = this.#options;
     for (let rounds = 1; !signal.aborted; rounds++) {
@@ -120,7 +120,7 @@ export class ImagesOnDemand {
     const { state, signal, say } = this.#options;
     if (signal.aborted) return undefined;
     this.#making = wanted;
-    // How far it is said at once after a failure, not 20 s later.
+    // // After a failure progress is reported at once, not 20 s later.
     this.#toldAt = Number.NEGATIVE_INFINITY;
     say('images', `building ${wanted.what}, which a cluster has asked for`);
     try {
@@ -143,12 +143,12 @@ export class ImagesOnDemand {
     void this.#tell(making);
   }
 
-  /** Tells pods the latest. Never rejects. */
+  /** Reports the latest state to pods. Never rejects. */
   #tell(wanted: OnDemand): Promise<void> {
     return this.#telling.run(() => this.#tellPods(wanted)).catch((error: Error) => this.#untold(error));
   }
 
-  /** Whoever asks why a cluster does not come looks at its status, and that is made of what its pods say. */
+  /** Cluster status, in which people look for the reason of a delay, is derived from the pods' annotations. */
   async #tellPods(wanted: OnDemand): Promise<void> {
     const { client, signal } = this.#options;
     const { items } = await client.list<Pod>(PODS, { signal });
@@ -156,10 +156,10 @@ export class ImagesOnDemand {
     const told = Object.entries({ [ANNOTATIONS.imageProgress]: progress, [ANNOTATIONS.imageFailure]: failure });
     const isOf = ({ spec }: Pod) => spec.containers.some(({ image = '' }) => IMAGES_ON_DEMAND.get(image) === wanted);
     const isTold = ({ metadata }: Pod) => told.every(([key, said]) => metadata.annotations?.[key] === said);
-    // One that runs meanwhile is told that its image is there, and nothing else.
+    // // Running pods are only told that their image exists.
     const isWaiting = ({ status }: Pod) => !this.#news.has(wanted) || status?.phase === 'Pending';
     const patch = { metadata: { annotations: Object.fromEntries(told.map(([key, said]) => [key, said ?? null])) } };
-    // It may be gone since: the others are told all the same.
+    // // A deleted pod must not stop the reports to others.
     for (const { metadata } of items.filter((pod) => isOf(pod) && isWaiting(pod) && !isTold(pod)))
       await client
         .mergePatch(PODS, metadata.name, metadata.namespace, patch, { signal })
@@ -171,7 +171,7 @@ export class ImagesOnDemand {
   }
 }
 
-/** One bounded line of why something cannot be made. What a proxy or a registry is asked with, as part of its URL, is nobody's to read. */
+/** A bounded one-line reason of a failed build, without credentials in URLs of proxies or registries. */
 function reasonOf({ message }: Error): string {
   const line = message
     .replace(/\s+/g, ' ')

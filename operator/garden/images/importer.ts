@@ -3,7 +3,7 @@ import { run } from '../host/command.ts';
 import { readJson, writeAtomic } from '../host/files.ts';
 import { SEED_PATHS } from '../host/mounts.ts';
 
-/** Imports images into the seed's containerd, and remembers which: a tar is named by its digest, so each once. */
+/** Imports images into the seed's containerd, each tar once, as its name contains its digest. */
 export class ImageImporter {
   readonly #enter: readonly string[];
   readonly #ctr: string;

@@ -13,11 +13,11 @@ import { toolImage } from './catalog.ts';
 const CNI_PLUGINS = ['bridge', 'host-local', 'loopback', 'portmap', 'ptp'] as const;
 const [OWN_VERSION] = KUBERNETES_VERSIONS;
 
-/** Makes the image of a version's machines. Resolves to its tar. */
+/** Builds the machine image of a version. Resolves to its tar. */
 export const buildMachineImage = (toolchain: Toolchain, version: KubernetesVersion = OWN_VERSION): Promise<string> =>
   buildImageOfMachines(machineImage(version), version, toolchain);
 
-/** Makes the image of a version's machines that run a control plane. Resolves to its tar. */
+/** Builds the control plane machine image of a version. Resolves to its tar. */
 export async function buildControlPlaneMachineImage(
   toolchain: Toolchain,
   version: KubernetesVersion = OWN_VERSION,

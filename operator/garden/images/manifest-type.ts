@@ -7,12 +7,12 @@ const MANIFESTS: readonly string[] = [
   'application/vnd.docker.distribution.manifest.v2+json',
 ];
 
-/** Media types of manifests that nodes may get. */
+/** Media types of manifests that nodes may receive. */
 export const MANIFEST_TYPES: readonly string[] = [...INDEXES, ...MANIFESTS];
 
 /**
- * Media type of a manifest by its content, one of MANIFEST_TYPES; undefined where the content is none of these, or could be read as an index
- * and as an image (CVE-2021-41190). OCI makes the field `mediaType` optional, Docker demands it.
+ * Media type of a manifest by its content, one of MANIFEST_TYPES; undefined for other content, or content that is valid
+ * both as index and image (CVE-2021-41190). `mediaType` is optional in OCI and required in Docker.
  */
 export function manifestType(body: Buffer): string | undefined {
   let content: unknown;

@@ -40,7 +40,7 @@ const log = pino({ name: 'mirror' });
 const { enter, cache, settings, seed, kubeconfig, asked } = values;
 const words = (text = '') => text.split(',').filter(Boolean);
 
-/** Its code is loaded with the first image that is not here: many gardens never need it. */
+/** Loaded with the first image that is not local: many gardens never need it. */
 async function upstream(folder: string): Promise<Upstream> {
   const [{ PullThrough }, { parseSettings }, { nodeBlobs }] = await Promise.all([
     import('./upstream/pull-through.ts'),

@@ -13,26 +13,26 @@ import { type Blob, type ImageManifest, ImageStore } from './store.ts';
 export interface Mirror {
   /** e.g. `https://10.0.0.1:5000`. */
   url: string;
-  /** Ends the server and every transfer. */
+  /** Stops the server and all transfers. */
   close(): Promise<void>;
 }
 
 interface MirrorOptions {
-  /** Folders of image layouts; what the first has goes before what others have. */
+  /** Folders of image layouts, in order of precedence. */
   dirs: readonly string[];
   host: string;
   port: number;
-  /** PEM. Absent: without TLS. */
+  /** PEM. Absent: no TLS. */
   tls?: { readonly cert: string; readonly key: string };
-  /** Makes the listening socket elsewhere, for example in another network namespace. */
+  /** Opens the listening socket elsewhere, for example in another network namespace. */
   listen?: (host: string, port: number) => Promise<Server>;
-  /** `name:tag` of images that are still to be made: who asks for one is kept waiting until it is there. */
+  /** `name:tag` of images being built: requests wait until they exist. */
   expected?: readonly string[];
-  /** Full names of images that are only made once somebody asks, and who is told that: who asks is kept waiting, too. */
+  /** Full names of images built on request, and the callback for a request; requests wait too. */
   onDemand?: { readonly names: readonly string[]; ask(name: string): Promise<void> };
-  /** Where images come from that are not here. Asked for when the first such image is wanted. */
+  /** Source of images that are not local, opened with the first such request. */
   upstream?: () => Promise<Upstream>;
-  /** Whose addresses may connect; absent: everybody's. */
+  /** Permitted client addresses; absent: all. */
   peers?: AddressList;
   log?: Log;
 }
@@ -40,13 +40,12 @@ interface MirrorOptions {
 const ROUTE = /^\/v2\/(?<name>[a-z0-9._/-]+)\/(?<kind>manifests|blobs)\/(?<reference>[\w.:-]+)$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const REGISTRY = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/;
-/** Images that we make under names that nobody else has. */
+/** Registry names of Coppice's own images, which exist nowhere else. */
 const OWN_REGISTRIES = ['coppice.local', 'coppice.test'];
 
 /**
- * Serves folders of image layouts, and images of any other registry, by the OCI distribution API, read-only. With `tls` it also answers
- * clients that speak plain HTTP.
- * containerd asks a mirror with `?ns=<registry>`; then only that registry's images are meant.
+ * Serves folders of image layouts, and images of other registries, by the OCI distribution API, read-only. With `tls`
+ * it also answers plain HTTP. containerd adds `?ns=<registry>` to requests; then only that registry's images match.
  */
 export async function startMirror(options: MirrorOptions): Promise<Mirror> {
   const stores = options.dirs.map((dir) => new ImageStore(dir));
@@ -77,7 +76,7 @@ export async function startMirror(options: MirrorOptions): Promise<Mirror> {
   const { peers } = options;
   if (peers)
     server.on('connection', (connection) => {
-      // By IPv6 a socket may show addresses of IPv4 as ::ffff:10.0.0.1, which the list knows.
+      // // An IPv6 socket may show IPv4 addresses as ::ffff:10.0.0.1, which the list accepts.
       if (!peers.has(connection.remoteAddress ?? '')) connection.destroy();
     });
   const socket = await options.listen?.(options.host, options.port);
@@ -141,7 +140,7 @@ async function answer(room: Room, request: IncomingMessage, response: ServerResp
   return refuse(response, 404, 'MANIFEST_UNKNOWN', `this registry has no ${name}:${reference}`);
 }
 
-/** Whether the image comes without anybody doing more; has it made if that is done on demand. */
+/** Whether the image will exist without further action; triggers a build on demand. */
 async function willBeMade(
   { expected, onDemand }: Room,
   registry: string | undefined,
@@ -154,7 +153,7 @@ async function willBeMade(
   return true;
 }
 
-/** What asks another registry; undefined where there is none to ask. */
+/** Client of other registries; undefined where none is configured. */
 async function elsewhere(
   { upstream }: Room,
   registry: string | undefined,
@@ -180,8 +179,8 @@ const PATIENCE_MS = 15 * 60_000;
 const LOOK_MS = 500;
 
 /**
- * What `find` finds; for an image that is being made, what it finds once it is there. A kubelet that is told "not here" asks
- * again only after a back-off that grows to five minutes.
+ * Result of `find`; waits for an image being built. A kubelet told "not found" retries only after a backoff of up to
+ * five minutes.
  */
 async function awaited<T>(
   find: () => Promise<T | undefined>,
@@ -227,14 +226,14 @@ async function send(request: IncomingMessage, response: ServerResponse, content:
   }
   await pipeline(Readable.from(content.read(start, end), { objectMode: false }), response).catch(
     (error: NodeJS.ErrnoException) => {
-      // The other side has hung up: that is its right.
+      // // The client disconnected.
       if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE' && error.code !== 'ECONNRESET' && error.code !== 'EPIPE')
         throw error;
     },
   );
 }
 
-/** One range of bytes, `end` exclusive; undefined: all is meant; `none`: there are no such bytes. */
+/** A byte range, `end` exclusive; undefined: everything; `none`: out of range. */
 function rangeOf(header: string | undefined, size: number): { start: number; end: number } | 'none' | undefined {
   const [, from, to] = /^bytes=(\d+)-(\d*)$/.exec(header ?? '') ?? [];
   if (from === undefined) return undefined;
@@ -249,26 +248,26 @@ function refuse(response: ServerResponse, status: number, code: string, message:
 }
 
 /**
- * Refuses with the reason as the status line's text too: of the answer to a HEAD, with which a pull begins, containerd puts that and
- * nothing else into the pod's status.
+ * Refuses with the reason also as status text: a pull begins with HEAD, and containerd copies only its status line into
+ * the pod's status.
  */
 function refuseUpstream(request: IncomingMessage, response: ServerResponse, status: number, message: string): void {
   const text = message.replace(/[^\x20-\x7e]+/g, ' ').slice(0, 500);
   const headers: Record<string, string> = { 'content-type': 'application/json' };
-  // containerd answers with the credentials of the pod's imagePullSecrets, if it has any.
+  // // containerd then sends the credentials of the pod's imagePullSecrets, if any.
   if (status === 401 && !request.headers.authorization) headers['www-authenticate'] = 'Basic realm="registry"';
   response.writeHead(status, text, headers);
   response.end(request.method === 'HEAD' ? undefined : JSON.stringify({ errors: [{ code: 'DENIED', message: text }] }));
 }
 
-/** The first byte that a client sends which speaks TLS: of a record with a handshake. */
+/** First byte of a TLS client: a handshake record. */
 const TLS_HANDSHAKE = 0x16;
-/** A client sends its first byte at once. */
+/** Clients send their first byte at once. */
 const FIRST_BYTE_MS = 30_000;
 
 /**
- * A server on one port for clients with TLS and for those without: machines that an earlier Coppice made ask without, until they are told
- * otherwise.
+ * A server for clients with and without TLS on one port: machines of an earlier Coppice connect without TLS until they
+ * are reconfigured.
  */
 function serverFor(listener: RequestListener, tls: MirrorOptions['tls']): { server: Server; end: () => void } {
   const plain = createServer(listener);

@@ -11,22 +11,22 @@ import { buildControlPlaneMachineImage, buildMachineImage } from './machine-imag
 import { type GardenOfImages, KUBERNETES_COMPONENTS } from './seed-images.ts';
 import { makeEach } from './wanted-files.ts';
 
-/** Kubernetes' own programs of machines, those that run a control plane among them. */
+/** Kubernetes programs of machines, including control plane machines. */
 const MACHINE_PROGRAMS = ['kubelet', 'kube-proxy', 'kubeadm'] as const;
 const [, ...OTHER_VERSIONS] = KUBERNETES_VERSIONS;
 
-/** Images that are made together, once somebody asks for one of them. */
+/** Images built together when one of them is requested. */
 export interface OnDemand {
-  /** What they are, for people: `Kubernetes 1.35.4`. */
+  /** Name for messages: `Kubernetes 1.35.4`. */
   readonly what: string;
   readonly names: readonly string[];
-  /** Programs of them that may have to be built. */
+  /** Their programs that may have to be compiled. */
   tools(garden: Pick<GardenOfImages, 'state'>): ToolName[];
-  /** How each is made. */
+  /** Build steps of the images. */
   make(garden: Pick<GardenOfImages, 'toolchain' | 'state'>): (() => Promise<string>)[];
 }
 
-/** Another version of Kubernetes than the garden's own. */
+/** A Kubernetes version other than the garden's own. */
 const versionOnDemand = (version: KubernetesVersion): OnDemand => ({
   what: `Kubernetes ${version}`,
   names: [
@@ -46,7 +46,7 @@ const versionOnDemand = (version: KubernetesVersion): OnDemand => ({
   ],
 });
 
-/** One image of a tool, called as the tool is. */
+/** The image of one tool, with the tool's name. */
 const imageOnDemand = (name: ImageName): OnDemand => ({
   what: `${name} ${TOOLS[IMAGES[name].tool].version}`,
   names: [IMAGES[name].ref],
@@ -54,7 +54,7 @@ const imageOnDemand = (name: ImageName): OnDemand => ({
   make: ({ toolchain }) => [() => toolImage(name, toolchain)],
 });
 
-/** What is made only once somebody asks for it, by full names of images. */
+/** Images built on request, by full name. */
 export const IMAGES_ON_DEMAND: ReadonlyMap<string, OnDemand> = new Map(
   [...OTHER_VERSIONS.map(versionOnDemand), imageOnDemand('metrics-server')].flatMap((one) =>
     one.names.map((name) => [name, one] as const),
@@ -62,11 +62,11 @@ export const IMAGES_ON_DEMAND: ReadonlyMap<string, OnDemand> = new Map(
 );
 
 /**
- * Tries once to make what was asked for. Nothing is imported: who needs an image has it of the mirror. Resolves to why the first that is still
- * missing could not be made; undefined when none is, or the signal has ended it.
+ * Tries once to build the requested images. They are not imported: nodes pull them from the mirror. Resolves to the
+ * first error; undefined when all exist, or the signal aborted.
  */
 export async function makeOnDemand(wanted: OnDemand, garden: GardenOfImages): Promise<Error | undefined> {
-  // All at once: the time that is left is told of all of them then. Which one cannot be had is heard of by its image.
+  // // Requested together, so that the remaining time covers all. Failures are reported per image.
   garden.toolchain.ensure(wanted.tools(garden)).catch(() => {});
   const [first] = await makeEach(
     wanted.make(garden).map((make) => ({ what: wanted.what, make })),

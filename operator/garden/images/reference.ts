@@ -1,4 +1,4 @@
-/** The parts of an image's full name. */
+/** Parts of an image's full name. */
 interface Reference {
   /** Registry's host, e.g. `registry.k8s.io`. */
   registry: string;
@@ -7,7 +7,7 @@ interface Reference {
   tag: string;
 }
 
-/** Takes `host/repository:tag` apart. Throws when a part is missing: we never rely on a default registry or tag. */
+/** Parses `host/repository:tag`. Throws when a part is missing: no default registry or tag applies. */
 export function parseReference(ref: string): Reference {
   const match = /^([a-z0-9.-]+(?::\d+)?)\/([a-z0-9._/-]+):([\w][\w.-]{0,127})$/.exec(ref);
   if (!match || !/[.:]|^localhost$/.test(match[1]!)) throw new Error(`${ref} is not of the form host/repository:tag`);
@@ -16,7 +16,7 @@ export function parseReference(ref: string): Reference {
 
 const DOCKER_HUB = 'docker.io';
 
-/** The full name that Kubernetes reads a short one as: `nginx` is `docker.io/library/nginx:latest`. Throws on what is no name. */
+/** Kubernetes' expansion of a short name: `nginx` is `docker.io/library/nginx:latest`. Throws for an invalid name. */
 export function fullReference(name: string): string {
   const slash = name.indexOf('/');
   const first = name.slice(0, Math.max(slash, 0));

@@ -9,12 +9,12 @@ import { buildControlPlaneMachineImage, buildMachineImage } from './machine-imag
 import { againAfterMs, type Making, makeEach, type WantedFile } from './wanted-files.ts';
 
 const [OWN_VERSION] = KUBERNETES_VERSIONS;
-/** Components of every control plane that are Kubernetes' own, in the order in which a first cluster needs them. */
+/** Kubernetes components of every control plane, in the order in which a first cluster needs them. */
 export const KUBERNETES_COMPONENTS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
-/** Images of what every control plane in the seed runs, in that order. */
+/** Images of every control plane in the seed, in that order. */
 export const SEED_IMAGES: ImageName[] = ['etcd', ...KUBERNETES_COMPONENTS];
 
-/** Made after the garden is up, so that pods may ask for them before they are there. */
+/** Images built after the garden is up; pods may request them before. */
 export const EXPECTED_IMAGES: string[] = [
   ...([...SEED_IMAGES, 'coredns', 'kwok', 'local-path-provisioner'] satisfies ImageName[]).map(
     (name) => IMAGES[name].ref,
@@ -23,19 +23,19 @@ export const EXPECTED_IMAGES: string[] = [
   controlPlaneMachineImage(OWN_VERSION),
 ];
 
-/** Of an embedded garden, what its images are made with. */
+/** The parts of an embedded garden needed to build images. */
 export interface GardenOfImages extends Making {
   readonly toolchain: Toolchain;
-  /** A seed that was made without root has no machines. */
+  /** A rootless seed has no machines. */
   readonly state?: { readonly rootless?: true } | undefined;
 }
 
 interface SeedFile extends WantedFile {
-  /** Who is given it: the seed's containerd, whoever asks the mirror, or the person at this machine. */
+  /** Recipient: the seed's containerd, clients of the mirror, or the person at this machine. */
   readonly to: 'containerd' | 'mirror' | 'person';
 }
 
-/** What a new garden makes, in the order in which a first cluster needs it. */
+/** Files that a new garden builds, in the order in which a first cluster needs them. */
 function seedFiles({ toolchain, state }: Pick<GardenOfImages, 'toolchain' | 'state'>): SeedFile[] {
   const image = (name: ImageName, to: SeedFile['to']): SeedFile => ({
     what: `image ${name}`,
@@ -44,20 +44,20 @@ function seedFiles({ toolchain, state }: Pick<GardenOfImages, 'toolchain' | 'sta
   });
   const controlPlane = SEED_IMAGES.map((name) => image(name, 'containerd'));
   const kwok = image('kwok', 'containerd');
-  // Wanted as soon as a first cluster is Ready.
+  // // Needed as soon as a first cluster is Ready.
   const kubectl: SeedFile = { what: 'kubectl', make: () => kubectlForPerson(toolchain), to: 'person' };
-  // A machine needs root: without, tools for it and for what runs on it would be made for nothing.
+  // // Machines need root: without it their tools and images would be useless.
   if (state?.rootless) return [...controlPlane, kwok, kubectl];
   return [
     ...controlPlane,
     { what: 'the image of machines', make: () => buildMachineImage(toolchain), to: 'containerd' },
     image('coredns', 'mirror'),
     kubectl,
-    // Late, because only simulated nodes need it and it takes minutes where it must be built.
+    // // Late, because only simulated nodes need it, and compiling it takes minutes.
     kwok,
-    // Machines ask for it once their cluster is Ready.
+    // // Machines pull it once their cluster is Ready.
     image('local-path-provisioner', 'mirror'),
-    // Last, because few gardens see a control plane on machines.
+    // // Last, because few gardens run a control plane on machines.
     {
       what: 'the image of machines with a control plane',
       make: () => buildControlPlaneMachineImage(toolchain),
@@ -67,8 +67,8 @@ function seedFiles({ toolchain, state }: Pick<GardenOfImages, 'toolchain' | 'sta
 }
 
 /**
- * Images that pods will want. Until one is here, containerd gets it from the mirror, if that has it. One that cannot be made or
- * imported, for want of room perhaps, is tried again after all others.
+ * Builds and imports the images that pods need. Until one is imported, containerd pulls it from the mirror, if
+ * available there. Failed ones, for example on a full disk, are retried after all others.
  */
 export async function fillImages(importer: ImageImporter, garden: GardenOfImages): Promise<void> {
   const { signal, say } = garden;

@@ -2,10 +2,10 @@ import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BLOCK, padding, readTarHeader } from './tar.ts';
 
-/** A piece of a layout's tar: a blob of any kind. */
+/** A part of a layout's tar: any blob. */
 export interface Blob {
   file: string;
-  /** Byte at which it begins, and its length. */
+  /** Byte offset of its start, and its length. */
   offset: number;
   size: number;
 }
@@ -23,7 +23,7 @@ interface Layout {
   manifests: Map<string, ImageManifest>;
 }
 
-/** Images in a folder of layout tars, read where they lie. Files that come or go are noticed at the next look. */
+/** Images in a folder of layout tars, read in place. Added and removed files are noticed at the next look-up. */
 export class ImageStore {
   readonly #dir: string;
   readonly #layouts = new Map<string, Layout>();
@@ -33,7 +33,7 @@ export class ImageStore {
     this.#dir = dir;
   }
 
-  /** A blob by digest (`sha256:...`); manifests are blobs too, and then carry their media type. */
+  /** A blob by digest (`sha256:...`); manifests are blobs too, and include their media type. */
   async blob(digest: string): Promise<Blob | ImageManifest | undefined> {
     return this.#lookup((layout) => {
       for (const manifest of layout.manifests.values()) if (manifest.digest === digest) return manifest;
@@ -41,7 +41,7 @@ export class ImageStore {
     });
   }
 
-  /** A manifest by tag. Without a registry any will do. */
+  /** A manifest by tag. Without a registry any matches. */
   async manifest(registry: string | undefined, repository: string, tag: string): Promise<ImageManifest | undefined> {
     const rest = `/${repository}:${tag}`;
     return this.#lookup((layout) => {
@@ -58,7 +58,7 @@ export class ImageStore {
       this.#scanning = undefined;
     });
     await this.#scanning;
-    // The same name may be there in several builds: the newest is meant.
+    // // Several builds may have the same name: the newest is served.
     const newestFirst = [...this.#layouts.values()].sort((a, b) => b.mtimeMs - a.mtimeMs);
     for (const layout of newestFirst) {
       const found = find(layout);

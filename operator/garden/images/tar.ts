@@ -1,15 +1,18 @@
-/** Size of a tar's header and the unit that contents are padded to, in bytes. */
+/** Size of a tar header and unit of padding, in bytes. */
 export const BLOCK = 512;
 
 export interface TarEntry {
-  /** Without a leading slash; a folder's ends with one. At most 100 bytes, or 255 where a slash divides it in 155 and 100. */
+  /**
+   * Without a leading slash; a folder's ends with one. At most 100 bytes, or 255 when split at a slash into 155 and
+   * 100.
+   */
   name: string;
   type: 'file' | 'directory' | 'symlink';
   mode: number;
   size?: number;
-  /** Of a symlink. */
+  /** Target of a symlink. */
   target?: string;
-  /** User and group that own it; default root. */
+  /** UID and GID; default root. */
   owner?: number;
 }
 
@@ -19,7 +22,7 @@ const PREFIX_BYTES = 155;
 
 const octal = (value: number, width: number) => `${value.toString(8).padStart(width - 1, '0')}\0`;
 
-/** A name as a header has it: what does not fit into the first field, up to a slash, in the second. */
+/** A name split for the header: the part that exceeds the first field, up to a slash, goes into the second. */
 function divided(name: string): { name: string; prefix: string } {
   if (Buffer.byteLength(name) <= NAME_BYTES) return { name, prefix: '' };
   for (let slash = name.indexOf('/'); slash > 0; slash = name.indexOf('/', slash + 1)) {
@@ -30,7 +33,7 @@ function divided(name: string): { name: string; prefix: string } {
   throw new Error(`${name} is longer than a tar's header can say`);
 }
 
-/** The ustar header of an entry, of no date, so that equal contents make equal archives. */
+/** The ustar header of an entry, without a date, so that equal contents give equal archives. */
 export function tarHeader(entry: TarEntry): Buffer {
   const { name, prefix } = divided(entry.name);
   if (Buffer.byteLength(entry.target ?? '') > NAME_BYTES)
@@ -52,13 +55,13 @@ export function tarHeader(entry: TarEntry): Buffer {
   return header;
 }
 
-/** Bytes of zero that follow a content of this size. */
+/** Zero bytes after content of this size. */
 export const padding = (size: number): number => (BLOCK - (size % BLOCK)) % BLOCK;
 
-/** What an archive ends with. */
+/** End of an archive. */
 export const TAR_END = Buffer.alloc(2 * BLOCK);
 
-/** Name and size that a header states; undefined at the archive's end. */
+/** Name and size in a header; undefined at the archive's end. */
 export function readTarHeader(header: Buffer): { name: string; size: number } | undefined {
   if (header.length < BLOCK || header[0] === 0) return undefined;
   const text = (from: number, to: number) => header.toString('utf8', from, to).replace(/\0.*$/s, '');

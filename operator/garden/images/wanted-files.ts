@@ -1,27 +1,28 @@
-/** A file that a garden makes for its clusters: the tar of an image, or a program. */
+/** A file that a garden builds for its clusters: the tar of an image, or a program. */
 export interface WantedFile {
-  /** For people: `image kwok`. */
+  /** For messages: `image kwok`. */
   readonly what: string;
   readonly make: () => Promise<string>;
 }
 
-/** Whom a garden that makes files tells how far it is. */
+/** Context of a garden's builds. */
 export interface Making {
   /** Aborted when the garden stops. */
   readonly signal: AbortSignal;
   readonly say: (stage: string, message: string, more?: { fraction: number }) => void;
 }
 
-/** What is missing, for the first time and at most: to try may be to build for minutes. */
+/** First and longest delay before missing files are retried: an attempt may compile for minutes. */
 const AGAIN_MS = 30_000;
 const LATEST_MS = 15 * 60_000;
 
-/** How long to wait, in ms, before files are tried again that are missing after so many rounds. */
+/** Delay in ms before a retry after this many failed rounds. */
 export const againAfterMs = (rounds: number): number => Math.min(AGAIN_MS * 2 ** (rounds - 1), LATEST_MS);
 
 /**
- * Tries once to make each, and to hand it over. Resolves to those that are still missing, and why; to none once the signal is aborted.
- * @param take what else there is to do for one that is made
+ * Tries once to build and hand over each file. Resolves to the failed ones with their errors; to none once the signal
+ * is aborted.
+ * @param take further processing of a built file
  */
 export async function makeEach<File extends WantedFile>(
   wanted: readonly File[],

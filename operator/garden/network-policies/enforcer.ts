@@ -11,24 +11,24 @@ import { POD_BRIDGE } from '../host/network.ts';
 import type { Ranges } from '../host/ranges.ts';
 import { chainsShown, ENTRY, networkPolicyChains, restoreInput } from './rules.ts';
 
-/** Changes that come together are acted on together. */
+/** Simultaneous changes are applied together. */
 const GATHER_MS = 20;
-/** How often it is looked whether others have put rules before ours. */
+/** Interval of checks for foreign rules before Coppice's. */
 const LOOK_MS = 30_000;
 const AGAIN_MS = 1_000;
 
 interface Place {
   readonly ranges: Pick<Ranges, 'pods' | 'nodes' | 'services'>;
-  /** The words before a command that is to run in the seed's network. */
+  /** Command prefix that enters the seed's network. */
   readonly enter: readonly string[];
-  /** Folder of iptables and its kin. */
+  /** Folder with the iptables programs. */
   readonly programs: string;
-  /** Whether the kernel has IPv6: where it has none, ip6tables fails. */
+  /** Whether the kernel has IPv6: otherwise ip6tables fails. */
   readonly hasIPv6: boolean;
   readonly log: Log;
 }
 
-/** Of a pod only what rules are made from. */
+/** The fields of a pod from which rules are built. */
 const slim = (pod: Pod): Pod =>
   ({
     apiVersion: pod.apiVersion,
@@ -51,8 +51,8 @@ const slim = (pod: Pod): Pod =>
   }) as Pod;
 
 /**
- * Enforces NetworkPolicies among the pods of the embedded seed, by rules of iptables in its network namespace. The rules stay when this
- * process ends. It is our own: see decision 36.
+ * Enforces NetworkPolicies among the pods of the embedded seed by iptables rules in its network namespace. The rules
+ * stay when this process ends. Why Coppice has its own: see decision 36.
  */
 export class NetworkPolicyEnforcer {
   readonly #place: Place;
@@ -60,7 +60,7 @@ export class NetworkPolicyEnforcer {
   readonly #namespaces: Informer<KubeObject>;
   readonly #policies: Informer<NetworkPolicy>;
   readonly #inTurn = new InTurn();
-  /** What the kernel has; undefined: not known. */
+  /** Rules in the kernel; undefined: unknown. */
   #held: ReadonlyMap<string, readonly string[] | undefined> | undefined;
   #gathering: NodeJS.Timeout | undefined;
   #looking: NodeJS.Timeout | undefined;
@@ -117,9 +117,9 @@ export class NetworkPolicyEnforcer {
     }
   }
 
-  /** Makes the kernel's rules what the API server's objects ask for. */
+  /** Synchronizes the kernel's rules with the API server's objects. */
   async #hold(): Promise<void> {
-    // Half of what there is would let through what policies refuse, or refuse what they let through.
+    // // With incomplete caches the rules would permit or refuse the wrong connections.
     if (!this.#informers.every(({ synced }) => synced)) return;
     const isFirst = this.#held === undefined;
     this.#held ??= new Map(chainsShown(await this.#iptables('-S')).map((name) => [name, undefined]));
@@ -133,10 +133,10 @@ export class NetworkPolicyEnforcer {
     if (isFirst) await this.#lead();
   }
 
-  /** Has packets come to our chains before any other rule: the last to ask is not the one who lets pass. */
+  /** Moves the jump to Coppice's chains before all other rules, so that no earlier rule accepts a packet. */
   async #lead(): Promise<void> {
     if (this.#held === undefined) return;
-    // What a pod sends to its node itself goes by INPUT.
+    // // Packets from a pod to its own node pass through INPUT.
     for (const [chain, ...words] of [['FORWARD'], ['INPUT', '-i', POD_BRIDGE]] as const) {
       const rule = [...words, '-j', ENTRY].join(' ');
       const rules = (await this.#iptables('-S', chain)).split('\n').filter((line) => line.startsWith('-A'));
@@ -144,7 +144,7 @@ export class NetworkPolicyEnforcer {
       if (rules.includes(`-A ${chain} ${rule}`)) await this.#iptables('-D', chain, ...words, '-j', ENTRY);
       await this.#iptables('-I', chain, ...words, '-j', ENTRY);
     }
-    // The seed's network is IPv4, and every interface has an address of IPv6 by itself, at which policies would be passed by.
+    // // The seed's network is IPv4, but interfaces have automatic IPv6 addresses, which would bypass policies.
     if (this.#place.hasIPv6) await this.#run('ip6tables', ['-w', '-P', 'FORWARD', 'DROP']);
   }
 

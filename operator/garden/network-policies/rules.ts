@@ -7,27 +7,27 @@ import { hasEnded } from '../../kube/pods.ts';
 import type { KubeObject, Pod } from '../../kube/resources.ts';
 import type { Ranges } from '../host/ranges.ts';
 
-/** Rules by chain, as iptables-restore reads them, without `-A CHAIN`. */
+/** Rules by chain in iptables-restore form, without `-A CHAIN`. */
 export type Chains = ReadonlyMap<string, readonly string[]>;
 
-/** What FORWARD and INPUT lead to. */
+/** Chain to which FORWARD and INPUT jump. */
 export const ENTRY = 'COPPICE-NETPOL';
 const BY_SOURCE = `${ENTRY}-EGRESS`;
 const BY_DESTINATION = `${ENTRY}-INGRESS`;
-/** First letters of every chain of ours. */
+/** Prefix of all policy chains. */
 const PREFIX = 'COPPICE-NP';
-/** At once: of an ICMP message alone TCP within one machine learns a second later, when it has tried again. */
+/** TCP resets: TCP within a machine reacts to an ICMP message only after a retry, a second later. */
 const REFUSED = ['-p tcp -j REJECT --reject-with tcp-reset', '-j REJECT --reject-with icmp-admin-prohibited'];
 const PROTOCOLS: Readonly<Record<string, string>> = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' };
 
-/** What the seed's API server has. */
+/** Objects of the seed's API server. */
 interface Seen {
   readonly pods: readonly Pod[];
   readonly namespaces: readonly KubeObject[];
   readonly policies: readonly NetworkPolicy[];
 }
 
-/** Either way of a connection, with the words that iptables has for its far end. */
+/** A direction of connections, with iptables' options for the remote end. */
 interface Direction {
   readonly type: 'Ingress' | 'Egress';
   readonly address: '-s' | '-d';
@@ -36,22 +36,25 @@ interface Direction {
 const INGRESS: Direction = { type: 'Ingress', address: '-s', range: '--src-range' };
 const EGRESS: Direction = { type: 'Egress', address: '-d', range: '--dst-range' };
 
-/** Pods that have an address of their own. */
+/** Pods with an address of their own. */
 const isInNetwork = ({ spec, status }: Pod): boolean =>
   !spec.hostNetwork && isIPv4(status?.podIP ?? '') && !hasEnded({ status });
 
-/** A policy says what it is about; one of an older client does not, and means ingress, and egress where it has rules for that. */
+/**
+ * Whether a policy applies to the direction; without policyTypes it means ingress, and egress where it has egress
+ * rules.
+ */
 const isAbout = ({ spec }: NetworkPolicy, { type }: Direction): boolean =>
   spec.policyTypes?.includes(type) ?? (type === 'Ingress' || spec.egress !== undefined);
 
 /**
- * The rules that enforce policies on a node with these ranges. Connections that were let in go on, the node itself and the host reach
- * all pods, and a pod that no policy selects is free. Pods that the same policies select share a chain.
+ * Rules that enforce policies on a node with these ranges. Established connections continue, the node and the host
+ * reach all pods, and pods without a policy are unrestricted. Pods selected by the same policies share a chain.
  *
- * What belongs to no connection is dropped, as kube-proxy does: refused, a packet that came late would end a connection that lives.
+ * Packets without a connection are dropped, as by kube-proxy: a reject of a late packet would end a live connection.
  *
- * A Service that kube-proxy does not know yet is refused. Its first packet would go astray, and the kernel would send all that follow the
- * same way. An API server waited 20 s for its etcd. Pure.
+ * Connections to a Service unknown to kube-proxy are refused: otherwise the first packet would be misrouted, and
+ * conntrack would misroute all that follow. An API server waited 20 s for its etcd. Pure.
  */
 export function networkPolicyChains(seen: Seen, ranges: Pick<Ranges, 'pods' | 'nodes' | 'services'>): Chains {
   const pods = seen.pods.filter(isInNetwork).sort((a, b) => (a.status!.podIP! < b.status!.podIP! ? -1 : 1));
@@ -95,7 +98,7 @@ interface World {
   readonly namespaces: readonly KubeObject[];
 }
 
-/** At most 28 characters, the kernel's limit. Two pods have one chain as long as it says the same. */
+/** At most 28 characters, the kernel's limit. Pods with equal rules share a chain. */
 function chainName(
   { type }: Direction,
   namespace: string,
@@ -103,7 +106,7 @@ function chainName(
   rules: string[],
 ): string {
   const names = policies.map(({ metadata }) => metadata.name).sort();
-  // Ports may have names, which are numbers of the pod's own.
+  // // Named ports resolve to numbers that differ between pods.
   const numbers = rules.filter((rule) => rule.includes('--dport')).sort();
   const hash = createHash('sha256')
     .update(JSON.stringify([namespace, names, numbers]))
@@ -112,7 +115,7 @@ function chainName(
   return `${PREFIX}-${type[0]}-${hash}`;
 }
 
-/** What a policy lets through, to or from this pod. */
+/** Connections that a policy permits to or from this pod. */
 function rulesOf(policy: NetworkPolicy, direction: Direction, pod: Pod, world: World): string[] {
   const rules =
     direction === INGRESS
@@ -130,7 +133,7 @@ function rulesOf(policy: NetworkPolicy, direction: Direction, pod: Pod, world: W
   });
 }
 
-/** The far end of a connection: how it is matched, and which pod it is, where it is one. */
+/** Remote end of a connection: its iptables options, and its pod if it is one. */
 interface End {
   readonly words: readonly string[];
   readonly pod?: Pod;
@@ -157,7 +160,7 @@ function endsOf(peer: NetworkPolicyPeer, { address, range }: Direction, namespac
 
 type Span = Pick<AddressRange, 'first' | 'last'>;
 
-/** What is left of a range; nothing of one that is not IPv4. */
+/** The range minus its exceptions; empty for IPv6. */
 function without(cidr: string, except: readonly string[]): Span[] {
   const whole = ipv4Range(cidr);
   let left: Span[] = whole ? [whole] : [];
@@ -172,7 +175,7 @@ function without(cidr: string, except: readonly string[]): Span[] {
   return left;
 }
 
-/** @param called the pod that has the port. @returns undefined: it has no such port */
+/** @param called the pod with the port. @returns undefined: it has no such port */
 function wordsOf(
   { protocol = 'TCP', port, endPort }: NetworkPolicyPort,
   called: Pod | undefined,
@@ -199,8 +202,8 @@ function numberOf(name: string, protocol: string, pod: Pod | undefined): number 
 }
 
 /**
- * What iptables-restore is told, without flushing, to make the chains of before what they are to be; undefined: they are. All of it
- * holds at once. `before`: chains with an unknown content have one that nothing equals. Pure.
+ * Input of iptables-restore (no flush) that changes the chains of `before` atomically; undefined: no change. `before`:
+ * chains with unknown content are undefined, which equals nothing. Pure.
  */
 export function restoreInput(
   before: ReadonlyMap<string, readonly string[] | undefined>,
@@ -221,7 +224,7 @@ export function restoreInput(
   ].join('\n');
 }
 
-/** Chains of ours among what `iptables -S` shows. */
+/** Coppice's chains in the output of `iptables -S`. */
 export const chainsShown = (shown: string): string[] =>
   shown.split('\n').flatMap((line) => {
     const [, name] = /^-N (\S+)$/.exec(line) ?? [];

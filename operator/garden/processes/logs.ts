@@ -4,8 +4,8 @@ import { join } from 'node:path';
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /**
- * Keeps each log in a folder, and one older one, below `maxBytes`. The file is emptied in place, since the process that
- * appends to it keeps it open; a line written in that moment may be lost. On a full disk the older one is given up.
+ * Limits each log in a folder, and one older copy, to `maxBytes`. The file is truncated in place, since its process
+ * keeps it open; a line written at that moment may be lost. On a full disk the older copy is deleted.
  */
 export async function boundLogs(folder: string, maxBytes = MAX_BYTES): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
@@ -18,7 +18,7 @@ export async function boundLogs(folder: string, maxBytes = MAX_BYTES): Promise<v
   }
 }
 
-/** The last lines of a log, to be shown with an error. */
+/** The last lines of a log, shown with an error. */
 async function lastLines(file: string, count: number): Promise<string[]> {
   const handle = await open(file, 'r').catch(() => undefined);
   if (!handle) return [];
@@ -32,7 +32,7 @@ async function lastLines(file: string, count: number): Promise<string[]> {
   }
 }
 
-/** The end of a log that says why a process died: its last line that looks like an error, or its last line. */
+/** The log line that explains a process's exit: its last line that looks like an error, or its last line. */
 export async function lastError(file: string): Promise<string> {
   const lines = await lastLines(file, 40);
   const telling = lines.findLast((line) =>
@@ -41,7 +41,7 @@ export async function lastError(file: string): Promise<string> {
   return inWords((telling ?? lines.at(-1) ?? '').trim()).slice(0, 400);
 }
 
-/** What a line of a structured log says; any other line as it is. */
+/** Message of a structured log line; other lines unchanged. */
 function inWords(line: string): string {
   if (!line.startsWith('{')) return line;
   try {

@@ -10,11 +10,14 @@ const DAEMON_GRACE_MS = 30_000;
 
 const DAEMON = 'daemon-';
 
-/** Where a daemon has its pid file before it can say anything itself: a file of its own, since two may be started at once. */
+/**
+ * Path of a new daemon's pid file, written before it can report anything: unique, since two daemons may be started at
+ * once.
+ */
 export const daemonPidFile = (directory: StateDirectory): string =>
   directory.pidFile(`${DAEMON}${randomBytes(4).toString('hex')}`);
 
-/** Forgets this very process, which ends. */
+/** Removes the pid file of this ending process. */
 export async function forgetDaemon(directory: StateDirectory): Promise<void> {
   for (const file of await pidFiles(directory)) {
     const content = basename(file).startsWith(DAEMON) ? await readJson<PidFileContent>(file) : undefined;
@@ -22,7 +25,7 @@ export async function forgetDaemon(directory: StateDirectory): Promise<void> {
   }
 }
 
-/** Whether anything of the garden runs that has a pid file here, this process apart. */
+/** Whether another process of the garden with a pid file runs. */
 export async function runsSomething(directory: StateDirectory): Promise<boolean> {
   const isOther = async (file: string) => (await readJson<PidFileContent>(file))?.pid !== process.pid;
   const run = (await pidFiles(directory)).map(async (file) => (await isOther(file)) && (await runsStill(file)));
@@ -35,7 +38,9 @@ async function pidFiles(directory: StateDirectory): Promise<string[]> {
   return names.filter((name) => name.endsWith('.json')).map((name) => join(folder, name));
 }
 
-/** Ends processes that were started here and not ended, known by their pid files: daemons first, who would start the others again. */
+/**
+ * Ends processes left over from earlier runs, found by their pid files: daemons first, which would restart the others.
+ */
 export async function endLeftOvers(directory: StateDirectory): Promise<void> {
   await endPidFiles(directory, (name) => name.startsWith(DAEMON), DAEMON_GRACE_MS);
   await endPidFiles(directory, (name) => !name.startsWith(DAEMON), GRACE_MS);

@@ -5,34 +5,34 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readJson, readText } from '../host/files.ts';
 import { BEGUN_BY_PS, bootID, isAlive, type ProcessIdentity } from '../host/process-identity.ts';
 
-/** What is kept on disk of a started process. */
+/** Stored record of a started process. */
 export interface PidFileContent extends ProcessIdentity {
-  /** Tells whether a process that was left over is the one wanted now. */
+  /** Digest that tells whether a left-over process is the desired one. */
   digest: string;
 }
 
 export interface Command {
   command: readonly string[];
-  /** Added to nothing: the process sees these and no other variables. */
+  /** The complete environment: no other variables are passed. */
   env?: Record<string, string>;
-  /** Files that the process reads only when it starts: it is another process when they say something else. */
+  /** Files read only at startup: a change makes it a different process. */
   inputs?: readonly string[];
 }
 
-/** Equal for two commands that make no difference. */
+/** Digest of a command; equal for equivalent commands. */
 export async function digestOfCommand(what: Command): Promise<string> {
   const inputs = await Promise.all((what.inputs ?? []).map((file) => readText(file)));
   const all = JSON.stringify([what.command, what.env ?? {}, inputs]);
   return createHash('sha256').update(all).digest('hex').slice(0, 16);
 }
 
-/** Exit code of a process that was not begun, because its pid file could not be written. */
+/** Exit code of a process whose pid file could not be written. */
 export const NO_PID_FILE = 73;
 
 /**
- * A process writes its own pid file, with the number that it keeps, and only then becomes the program: one that runs without a pid file would be
- * found by nobody, and a pid file is never written when the disk is full. Who starts it may die in between: then it does not go on
- * either, or two of a kind could come to run.
+ * A process writes its own pid file before it executes the program: a process without a pid file would be found by
+ * nobody, and on a full disk none can be written. If its parent dies before that, it exits, since otherwise two could
+ * run.
  */
 const WRITE_PID_FILE_THEN_RUN = `
 boot=$1 parent=$2 digest=$3 cgroup=$4 draft=$0.$$
@@ -55,16 +55,16 @@ printf '{"pid":%s,"started":"%s","digest":"%s"}' $$ "$started" "$digest" >"$draf
 exec "$@"
 `;
 
-/** The pid file of a process, and the digest of what it runs. */
+/** A process's pid file, and the digest of its command. */
 interface PidFileWanted {
   file: string;
   digest: string;
 }
 
 /**
- * Starts a process that lives on when this one dies: own session and process group, output appended to a file. It ends with
- * NO_PID_FILE where its pid file cannot be written. `procsFile` is the cgroup it starts in. Throws when there is no log to write to.
- * @param boot as of identityOf()
+ * Starts a process that survives this one: own session and process group, output appended to a file. It exits with
+ * NO_PID_FILE where its pid file cannot be written. `procsFile`: its cgroup. Throws without a log to write to.
+ * @param boot as in identityOf()
  */
 export function startDetached(
   what: Command,
@@ -92,7 +92,7 @@ export async function runsStill(file: string): Promise<boolean> {
   return content !== undefined && isAlive(content);
 }
 
-/** Sends a signal to the whole process group of that very process. False when it is gone. */
+/** Sends a signal to the process group of this exact process. False when it is gone. */
 export async function signalGroup(identity: ProcessIdentity, signal: NodeJS.Signals): Promise<boolean> {
   if (!(await isAlive(identity))) return false;
   try {
@@ -103,7 +103,7 @@ export async function signalGroup(identity: ProcessIdentity, signal: NodeJS.Sign
   }
 }
 
-/** Resolves to whether the process was gone within the time. */
+/** Resolves to whether the process ended within the time. */
 export async function whenGone(identity: ProcessIdentity, timeoutMs: number): Promise<boolean> {
   const deadline = performance.now() + timeoutMs;
   for (let pauseMs = 5; await isAlive(identity); pauseMs = Math.min(pauseMs * 2, 100)) {
@@ -113,7 +113,10 @@ export async function whenGone(identity: ProcessIdentity, timeoutMs: number): Pr
   return true;
 }
 
-/** Ends a process and its group: asks first, kills after `graceMs`. A later process of the same number is left alone. */
+/**
+ * Ends a process and its group: SIGTERM first, SIGKILL after `graceMs`. A later process with the same PID is
+ * unaffected.
+ */
 export async function endGroup(identity: ProcessIdentity, graceMs: number): Promise<void> {
   if (!(await signalGroup(identity, 'SIGTERM'))) return;
   if (await whenGone(identity, graceMs)) return;

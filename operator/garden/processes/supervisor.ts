@@ -18,13 +18,13 @@ import {
 
 export interface ProcessSpec extends Command {
   name: string;
-  /** Whether it serves. Called again and again until it says so. Absent: it does as soon as it runs. */
+  /** Readiness check, repeated until true. Absent: ready when running. */
   ready?: () => Promise<boolean>;
   /** Default 60 s. */
   readyTimeoutMs?: number;
-  /** Called when it is ready once more after it has ended by itself. */
+  /** Called when it is ready again after an unexpected exit. */
   onAgain?: () => void;
-  /** From the request to end to the kill. Default 5 s. */
+  /** Milliseconds between SIGTERM and SIGKILL. Default 5 s. */
   graceMs?: number;
 }
 
@@ -34,38 +34,38 @@ export interface ProcessStatus {
   name: string;
   /** Absent while it does not run. */
   pid?: number;
-  /** `waiting`: it died and will be started again after a while. */
+  /** `waiting`: it exited and will be restarted after a delay. */
   state: ProcessState;
   restarts: number;
-  /** Why it ended last. */
+  /** Why it last exited. */
   lastExit?: string;
 }
 
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 10_000;
-/** One that ran that long begins with the shortest wait again. */
+/** Run time after which the backoff is reset. */
 const STEADY_MS = 30_000;
-/** Ends in a row after which waiting for readiness is given up, though not the starting again. */
+/** Consecutive exits after which start() stops waiting for readiness; restarts continue. */
 const HOPELESS = 5;
 const READY_POLL_MS = 40;
-/** A process that an earlier daemon started is nobody's child here: its end is seen by looking. */
+/** A process of an earlier daemon is no child of this one: its exit is detected by polling. */
 const ADOPTED_POLL_MS = 300;
 
-/** How long to wait before start number `failures` + 1 in a row. */
+/** Delay before restart number `failures` + 1 in a row. */
 export const backOff = (failures: number): number =>
   failures <= 0 ? 0 : Math.min(FIRST_WAIT_MS * 3 ** (failures - 1), LONGEST_WAIT_MS);
 
 interface SupervisorOptions {
   directory: StateDirectory;
   log: Log;
-  /** The cgroup that processes start in. */
+  /** Cgroup of the started processes. */
   procsFile?: string | undefined;
   onChange?: () => void;
-  /** How long to wait before the start after so many ends in a row; absent: the function of that name. */
+  /** Replacement of backOff(). */
   backOff?: (failures: number) => number;
 }
 
-/** Keeps processes running: starts them, waits until they serve, starts them again when they die. */
+/** Keeps processes running: starts them, waits for readiness, restarts them after an exit. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #processes = new Map<string, Supervised>();
@@ -79,9 +79,8 @@ export class Supervisor {
   }
 
   /**
-   * Starts a process, or takes over the one that a dead daemon left running with the same command, and resolves when
-   * it is ready. Throws when it is not in time, with the end of its log; it is kept up all the same.
-   * Resolves to whether it ran already.
+   * Starts a process, or takes over one with the same command from a dead daemon; resolves when it is ready, to whether
+   * it already ran. Throws after the timeout, with the end of its log; the process is kept up all the same.
    */
   async start(spec: ProcessSpec): Promise<boolean> {
     await this.#processes.get(spec.name)?.stop();
@@ -90,13 +89,13 @@ export class Supervisor {
     return supervised.start();
   }
 
-  /** Ends a process and starts it again, for a changed file that it reads only once. */
+  /** Restarts a process after a change of a file that it reads only at startup. */
   async restart(name: string): Promise<void> {
     const found = this.#processes.get(name);
     if (found) await this.start(found.spec);
   }
 
-  /** Starts those again whose input files have changed. Resolves to their names. */
+  /** Restarts processes whose input files changed. Resolves to their names. */
   async refresh(): Promise<string[]> {
     const stale: string[] = [];
     for (const [name, one] of this.#processes) if (await one.isStale()) stale.push(name);
@@ -108,7 +107,7 @@ export class Supervisor {
     await this.#processes.get(name)?.stop();
   }
 
-  /** Ends a process, also one that a dead daemon left running, and knows it no more. */
+  /** Ends a process, also one of a dead daemon, and forgets it. */
   async remove(name: string): Promise<void> {
     const file = this.#options.directory.pidFile(name);
     await this.stop(name);
@@ -172,7 +171,7 @@ class Supervised {
     this.#enter('stopped');
   }
 
-  /** Whether it runs on files that say something else by now. */
+  /** Whether its input files have changed since its start. */
   async isStale(): Promise<boolean> {
     return (
       this.#state === 'running' &&
@@ -190,7 +189,7 @@ class Supervised {
     this.#options.onChange?.();
   }
 
-  /** What an earlier daemon started: taken over when it is what we want, ended when not. */
+  /** A process of an earlier daemon: taken over when its command is the same, ended otherwise. */
   async #leftOver(): Promise<PidFileContent | undefined> {
     const content = await readJson<PidFileContent>(this.#pidFile);
     if (!content || !(await isAlive(content))) return undefined;
@@ -203,8 +202,8 @@ class Supervised {
   }
 
   /**
-   * Never throws, and ends only when it is told to: what fails, on a full disk for example, is tried again until it succeeds.
-   * @param looked is told whether a process was taken over, once that is known or cannot be known
+   * Never throws, and ends only when stopped: failures, for example on a full disk, are retried.
+   * @param looked receives whether a process was taken over, once known
    */
   async #keepUp(looked: (adopted: boolean) => void): Promise<void> {
     const { signal } = this.#stopping;
@@ -239,7 +238,7 @@ class Supervised {
     looked(false);
   }
 
-  /** Starts it and resolves to how it ended, once it has. */
+  /** Starts the process and resolves to the reason of its exit. */
   async #runOnce(): Promise<string> {
     const { directory, procsFile, log } = this.#options;
     const { name } = this.spec;
@@ -265,7 +264,7 @@ class Supervised {
     const identity = child.pid === undefined ? undefined : await identityOf(child.pid);
     if (identity) {
       this.#running = { ...identity, digest: pidFile.digest };
-      // Asked to stop between the start and here: nobody else knows of it yet.
+      // // Stopped between the start and here: only this code knows the process.
       if (this.#stopping.signal.aborted) await endGroup(identity, this.spec.graceMs ?? 5_000);
       else this.#options.onChange?.();
     }
@@ -275,7 +274,7 @@ class Supervised {
     return said ? `${how}: ${said}` : how;
   }
 
-  /** Resolves to how a process ended that an earlier daemon has started, once it has. */
+  /** Resolves to the reason of the exit of an earlier daemon's process. */
   async #watch(content: PidFileContent): Promise<string> {
     this.#running = content;
     this.#enter('running');
@@ -292,7 +291,7 @@ class Supervised {
     const { signal } = this.#stopping;
     const deadline = performance.now() + readyTimeoutMs;
     const before = this.#restarts;
-    // It may serve before it is known here which process it is: nobody could end it then.
+    // // It may serve before its identity is recorded, without which it could not be ended.
     while (!this.#running || (ready && !(await ready().catch(() => false)))) {
       if (signal.aborted) return;
       if (performance.now() > deadline || this.#restarts - before >= HOPELESS) {

@@ -7,7 +7,7 @@ export interface Relay {
 
 /**
  * Makes a port of the host's 127.0.0.1 reachable in a namespace, at the same port of each of `addresses`. The API
- * server listens on the host's loopback only; TLS goes through untouched.
+ * server listens on the host's loopback only; TLS passes through unchanged.
  */
 export async function relayIntoNamespace(
   enter: readonly string[],
@@ -26,7 +26,7 @@ export async function relayIntoNamespace(
   return { close };
 }
 
-/** Passes on what comes from either of two sockets to the other; one ends with the other. `open` holds both until they have ended. */
+/** Connects two sockets in both directions; each ends with the other. `open` holds both until then. */
 export function joinSockets(near: Socket, far: Socket, open: Set<Socket>): void {
   for (const [socket, other] of [
     [near, far],

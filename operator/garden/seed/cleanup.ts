@@ -7,12 +7,12 @@ import { FIXED_FOLDERS, removeFolders, tearDownMounts } from '../host/mounts.ts'
 import { gardenNamespaces, networkNames, removeEmptyNamespaceFolder, tearDownNetwork } from '../host/network.ts';
 import type { StateDirectory } from '../state/state.ts';
 
-/** Whether this process can have made anything outside of the state directory. */
+/** Whether this process can have created anything outside the state directory. */
 const isRootOnLinux = (): boolean => process.platform === 'linux' && process.getuid?.() === 0;
 
 /**
- * Ends everything in the garden's cgroup and removes its cgroups, mounts and network. The state directory stays.
- * Afterwards all is as after a reboot of the machine. Throws when something does not go.
+ * Ends everything in the garden's cgroup and removes its cgroups, mounts and network, as a reboot would. The state
+ * directory stays. Throws when something cannot be removed.
  */
 export async function takeDownSeed(directory: StateDirectory, options: { except?: number[] } = {}): Promise<void> {
   if (!isRootOnLinux()) return;
@@ -24,7 +24,7 @@ export async function takeDownSeed(directory: StateDirectory, options: { except?
   await cgroups?.remove();
 }
 
-/** Removes what a garden leaves on the machine besides its state directory, then that. */
+/** Removes a garden's remains on the machine, and the state directory last. */
 export async function removeEverything(directory: StateDirectory): Promise<void> {
   await takeDownSeed(directory);
   if (isRootOnLinux()) {
@@ -35,11 +35,11 @@ export async function removeEverything(directory: StateDirectory): Promise<void>
       await removeEmptyNamespaceFolder().catch(() => {});
     }
   }
-  // Folders of an overlay are closed even to the user who owns them.
+  // // Overlay folders are inaccessible even to their owner.
   if (process.getuid?.() !== 0) await run(['chmod', '-R', 'u+rwX', directory.path('seed')]).catch(() => {});
   await rm(directory.root, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   await rmdir(directory.home).catch((error) => {
-    // Kept by other files, or because somebody has mounted a disk there.
+    // // The folder has other files, or is a mount point.
     if (!isMissing(error) && !['ENOTEMPTY', 'EBUSY'].includes(error.code)) throw error;
   });
 }

@@ -1,8 +1,8 @@
 import { SEED_PATHS } from '../host/mounts.ts';
 
 /**
- * In place of runc in a rootless seed, which has one user and its group: containers that are to run as others run as it. And it has no
- * cgroups to give: containerd 2 has no switch for that any more. A shell script around the file `runc`.
+ * Wrapper script for runc in a rootless seed, which has a single user: containers of other users run as that user. It
+ * also drops cgroups, for which containerd 2 has no switch.
  */
 export const runcAsOneUser = (runc: string): string => `#!/bin/sh
 bundle= next=
@@ -18,20 +18,20 @@ exec '${runc.replaceAll("'", "'\\''")}' "$@"
 `;
 
 /**
- * How often containerd asks what each container has used, which nobody here wants to know of it: the kubelet looks itself. By itself it
- * asks each second.
+ * Interval of containerd's container statistics, unused here since the kubelet collects its own. The default is a
+ * second.
  */
 const STATS_PERIOD = '1m';
 
 /**
- * containerd's configuration, of version 3: for 2.1 and later. Paths are those that the seed sees. What the host has for a containerd of
- * its own (configuration to import, plugins of NRI, judges of images) is not this one's.
+ * containerd's configuration, version 3, for 2.1 and later. Paths are the seed's. The host's own containerd settings
+ * (imports, NRI plugins, image verifiers) do not apply.
  */
 export function containerdConfig(options: {
   pauseImage: string;
   pluginFolder: string;
   restrictOomScore: boolean;
-  /** What runs containers in a rootless seed; absent: runc, with all that root may. */
+  /** Container runtime of a rootless seed; absent: runc with root privileges. */
   rootlessRunc?: string;
 }): string {
   const [images, runtime] = ['plugins."io.containerd.cri.v1.images"', 'plugins."io.containerd.cri.v1.runtime"'];

@@ -5,7 +5,7 @@ import type { GardenProgress } from '../state/garden-progress.ts';
 import type { GardenState, StateDirectory } from '../state/state.ts';
 import type { Toolchain } from '../toolchain/toolchain.ts';
 
-/** Of an embedded garden, what its seed is made with. */
+/** The parts of an embedded garden from which its seed is built. */
 export interface GardenOfSeed {
   readonly directory: StateDirectory;
   readonly state: GardenState;
@@ -15,6 +15,6 @@ export interface GardenOfSeed {
   /** Aborted when the garden stops. */
   readonly signal: AbortSignal;
   readonly say: (stage: string, message: string, more?: Partial<GardenProgress>) => void;
-  /** Is told what pods reach. */
+  /** Receives the pods' outbound access. */
   readonly onEgress: (status: EgressStatus) => void;
 }

@@ -12,21 +12,24 @@ import type { GardenOfSeed } from './garden-of-seed.ts';
 
 const MIRROR = fileURLToPath(new URL('../images/mirror-main.ts', import.meta.url));
 const MIRROR_PORT = 5000;
-/** The process. */
+/** Name of the mirror's process. */
 export const IMAGE_MIRROR = 'image-mirror';
-/** What the mirror reads and sends shall not pile up uncollected: 70 MiB less after 600 MB of images. */
+/** Small young generation: 70 MiB less after serving 600 MB of images. */
 const MIRROR_YOUNG_GENERATION = '--max-semi-space-size=1';
 
-/** Where the seed's containerd asks for images that are not imported yet. */
+/** Mirror of the seed's containerd for images that are not imported yet. */
 const mirrorURL = ({ nodeAddress }: GardenState['ranges']): string => `https://${nodeAddress}:${MIRROR_PORT}`;
 
-/** The mirror as containerd is told of it, with the garden's authority. */
+/** The mirror as configured in containerd, with the garden's CA. */
 export async function mirrorOf({ directory, state }: Pick<GardenOfSeed, 'directory' | 'state'>): Promise<ImageMirror> {
   const ca = await readText(directory.pki('ca.crt'));
   return { url: mirrorURL(state.ranges), ...(ca !== undefined && { ca }) };
 }
 
-/** The mirror of images. It listens in the seed's network and asks registries in the host's, by its proxy and its certificates. */
+/**
+ * The image mirror. It listens in the seed's network and contacts registries from the host's, with its proxy and
+ * certificates.
+ */
 export function imageMirror(
   { directory, state, toolchain }: Pick<GardenOfSeed, 'directory' | 'state' | 'toolchain'>,
   enter: readonly string[],
@@ -35,7 +38,8 @@ export function imageMirror(
   const values = {
     listen: `${nodeAddress}:${MIRROR_PORT}`,
     enter: JSON.stringify(enter),
-    // The host's end of the link is in neither: programs of its users come from there, and images may be for root alone.
+    // // Excludes the host's end of the link: programs of the host's users connect from there, and images may be for
+    // root alone.
     peers: [pods, `${nodeAddress}/32`].join(','),
     'on-demand': [...IMAGES_ON_DEMAND.keys()].join(','),
     asked: directory.path('seed', 'asked'),

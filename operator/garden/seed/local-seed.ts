@@ -27,7 +27,7 @@ import { LocalVolumes } from './volumes.ts';
 
 const NODE_PATIENCE_MS = 60_000;
 
-/** The seed of an embedded garden: one node of this machine, in a network of its own. */
+/** The seed of an embedded garden: one node on this machine, in a network of its own. */
 export class LocalSeed {
   readonly #garden: GardenOfSeed;
   #relay: Relay | undefined;
@@ -44,20 +44,22 @@ export class LocalSeed {
     this.#garden = garden;
   }
 
-  /** Namespaces, cgroups, limits: all that the seed's processes start in. */
+  /** Creates namespaces, cgroups and limits for the seed's processes. */
   async prepare(): Promise<void> {
     this.#namespaces = await (this.#garden.state.rootless
       ? rootlessNamespaces(this.#garden, () => void this.#turns.run(() => this.#enterAnew()))
       : rootNamespaces(this.#garden));
   }
 
-  /** What has a foot in a network that is gone gets one in the new one; all else ended with it, and is started again by the supervisor. */
+  /**
+   * Reconnects processes in a recreated network; all others ended with the old one and are restarted by the supervisor.
+   */
   async #enterAnew(): Promise<void> {
     const { supervisor, log, signal, state } = this.#garden;
     if (signal.aborted) return;
     try {
       await Promise.all([SEED_PROXY, IMAGE_MIRROR].map((name) => supervisor.restart(name)));
-      // One that start() has not made yet it makes itself.
+      // // Before start() has created it, start() will do so.
       if (this.#relay) {
         this.#relay.close();
         this.#relay = await this.#relayTo(state);
@@ -75,7 +77,7 @@ export class LocalSeed {
     return relayIntoNamespace(this.#namespaces!.enterNetwork, ['127.0.0.1', ranges.nodeAddress], ports.apiserver);
   }
 
-  /** The seed's node, from containerd to Ready. The kubelet waits for `served`, everything before does not. */
+  /** Starts the seed's node, from containerd to Ready. Only the kubelet waits for `served`. */
   async start(served: Promise<KubeClient>): Promise<void> {
     const { directory, supervisor, state, toolchain, log } = this.#garden;
     const { ranges } = state;
@@ -100,10 +102,10 @@ export class LocalSeed {
       this.#relayTo(state),
       supervisor.start(containerdProcess(context)),
       supervisor.start(imageMirror(this.#garden, enterNetwork)),
-      // Machines that start from now on have this one.
+      // // Used by machines that start from now on.
       run([...enter, 'ln', '-sfn', dirname(files.containerd), RUNTIME_FOLDER]),
     ]);
-    // Without root nothing of the host's network is touched: pods cannot reach anything outside the garden.
+    // // Without root the host's network is not changed: pods reach nothing outside the garden.
     if (!state.rootless)
       this.#egress = new Egress({
         ...this.#garden,
@@ -118,14 +120,14 @@ export class LocalSeed {
       memory: directory.path('seed', 'images.json'),
     });
     const [, client] = await Promise.all([this.#importer.import(pause), served]);
-    // Without root policies are not enforced, which the Seed says.
+    // // Without root policies are not enforced, which the Seed reports.
     if (!state.rootless) {
       const programs = dirname(files.iptables);
       const hasIPv6 = existsSync('/proc/net/if_inet6');
       this.#policies = new NetworkPolicyEnforcer(client, { ranges, enter, programs, hasIPv6, log });
       this.#policies.start();
     }
-    // A node that was Ready before a crash still says so: only the status of a kubelet that runs counts.
+    // // A node's status may predate a crash: only the status of a running kubelet counts.
     const since = Date.now();
     const [isSame] = await Promise.all([
       supervisor.start(kubeletProcess(context)),
@@ -149,7 +151,7 @@ export class LocalSeed {
     this.#onDemand.start();
   }
 
-  /** Imports what control planes run. It takes seconds of CPU, so whoever starts a garden has it begin last. */
+  /** Imports control plane images. It takes seconds of CPU, so it begins last. */
   async fillImages(): Promise<void> {
     if (this.#importer) await fillImages(this.#importer, this.#garden);
   }
@@ -173,13 +175,13 @@ export class LocalSeed {
     }
   }
 
-  /** Pods and their shims; the garden's own processes go in their order. */
+  /** Ends pods and their shims; the garden's own processes stop in their order. */
   async endPods(): Promise<void> {
     const own = this.#garden.supervisor.status().flatMap(({ pid }) => (pid ? [pid] : []));
     await this.#namespaces?.endPods(own);
   }
 
-  /** Ends what serves pods while they run. */
+  /** Closes the relays that pods use. */
   async close(): Promise<void> {
     this.#relay?.close();
     await this.#nodePorts?.stop().catch(() => {});

@@ -8,7 +8,7 @@ import { keyOf, SERVICES, type Service } from '../../kube/resources.ts';
 import { isPortFree } from '../host/ports.ts';
 import { joinSockets } from './apiserver-relay.ts';
 
-/** A connection to an address in the seed, by its proxy at a Unix socket. Rejects when there is no way. */
+/** A connection to an address in the seed through its proxy at a Unix socket. Rejects on failure. */
 export const connectInSeed = (socketFile: string, host: string, port: number): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const asked = request({ socketPath: socketFile, method: 'CONNECT', path: `${host}:${port}`, agent: false });
@@ -25,7 +25,7 @@ export const connectInSeed = (socketFile: string, host: string, port: number): P
     asked.end();
   });
 
-/** Node ports of the Services, as the host's loopback is to have them. */
+/** Node ports of the Services with their addresses, for the host's loopback. */
 export const nodePortsOf = (services: readonly Service[]): Map<number, string> =>
   new Map(
     services
@@ -35,13 +35,13 @@ export const nodePortsOf = (services: readonly Service[]): Map<number, string> =
       ),
   );
 
-/** Where API servers choose node ports, unless they are told otherwise. */
+/** API servers' default range of node ports. */
 const NODE_PORTS = { from: 30_000, count: 2_768 };
-/** How soon a port is tried again that could not be listened on. */
+/** Retry of a port that could not be opened. */
 const AGAIN_MS = 10_000;
 const MOST_TRIES = 50;
 
-/** A node port that no Service has and that is free on the host, looked for from a place that `random` (0 to 1) says. */
+/** A node port unused by Services and free on the host; `random` (0 to 1) sets the start of the search. */
 async function freeNodePort(
   taken: ReadonlyMap<number, string>,
   random: () => number,
@@ -55,8 +55,8 @@ async function freeNodePort(
 }
 
 /**
- * Makes each node port of a rootless seed reachable at the same port of the host's 127.0.0.1, which has no route there. A Service whose
- * port another program of the host has gets another one.
+ * Makes each node port of a rootless seed reachable at the same port of the host's 127.0.0.1, which has no route there.
+ * A Service whose port is taken on the host gets another one.
  */
 export class NodePorts {
   readonly #informer: Informer<Service>;
@@ -119,7 +119,7 @@ export class NodePorts {
     server.listen({ port, host: '127.0.0.1', exclusive: true });
   }
 
-  /** Gives a Service another port in the place of one that is taken on the host. */
+  /** Replaces a Service's node port that is taken on the host. */
   async #move(port: number, key: string): Promise<void> {
     const service = this.#informer.get(key);
     const other = await freeNodePort(nodePortsOf(this.#informer.list()), Math.random);
@@ -127,7 +127,7 @@ export class NodePorts {
     const ports = (service.spec.ports ?? []).map((one) => (one.nodePort === port ? { ...one, nodePort: other } : one));
     const { name, namespace, resourceVersion } = service.metadata;
     try {
-      // Of the Service as it was seen: it may have another port by now.
+      // // Only this version of the Service: its port may have changed.
       const change = { metadata: { resourceVersion }, spec: { ports } };
       await this.#client.mergePatch(SERVICES, name, namespace, change);
       this.#log.info({ port, other, service: key }, 'another program uses the node port: the Service gets another one');

@@ -11,7 +11,7 @@ import type { GardenState, StateDirectory } from '../state/state.ts';
 import { isBuilt } from '../toolchain/tools.ts';
 import { containerdConfig, runcAsOneUser } from './containerd-config.ts';
 
-/** The tools that a seed's node is made of. */
+/** Tools of a seed's node. */
 export const NODE_TOOLS = [
   'containerd',
   'containerd-shim-runc-v2',
@@ -24,28 +24,28 @@ export const NODE_TOOLS = [
   'conntrack',
   'mount',
 ] as const;
-/** Those that are not compiled: what a machine lacks of them is known in seconds. */
+/** Tools that are not compiled: missing ones are known within seconds. */
 export const INSTALLED_TOOLS = NODE_TOOLS.filter((name) => !isBuilt(name));
 type NodeTool = (typeof NODE_TOOLS)[number] | 'kubelet' | 'kube-proxy';
 
 export interface NodeContext {
   directory: StateDirectory;
   state: GardenState;
-  /** The words before a command that is to run in the seed's namespaces. */
+  /** Command prefix that enters the seed's namespaces. */
   enter: readonly string[];
-  /** cgroup of the garden, under which pods get theirs. Undefined: the seed is made without root, and pods get none. */
+  /** Cgroup of the garden, parent of the pods' cgroups. Undefined: a rootless seed, whose pods have none. */
   cgroup: string | undefined;
   files: Record<NodeTool, string>;
   pauseImage: string;
-  /** Where images are asked for first, if the garden serves images itself. */
+  /** The garden's image mirror, if any. */
   imageMirror?: ImageMirror;
 }
 
-/** A configuration file as the host sees it; the seed sees the folder as SEED_PATHS.config. */
+/** Host path of a configuration file; the folder is SEED_PATHS.config in the seed. */
 const configFile = (directory: StateDirectory, ...parts: string[]): string =>
   directory.path('seed', 'config', ...parts);
 
-/** containerd finds runc and its shim, kubelet and kube-proxy find mount and iptables, by PATH. */
+/** containerd finds runc and its shim by PATH, kubelet and kube-proxy find mount and iptables. */
 const environment = ({ files }: NodeContext): Record<string, string> => ({
   PATH: [...new Set([...Object.values(files).map((file) => dirname(file)), ...SYSTEM_PATH.split(delimiter)])].join(
     delimiter,
@@ -56,15 +56,15 @@ const environment = ({ files }: NodeContext): Record<string, string> => ({
 
 const CAP_SYS_RESOURCE = 24n;
 
-/** Whether this process may make a process less likely to be killed when memory runs out. */
+/** Whether this process may lower a process's OOM score. */
 async function canLowerOomScore(): Promise<boolean> {
   const effective = /^CapEff:\s*([0-9a-f]+)/m.exec((await readText('/proc/self/status')) ?? '')?.[1];
   return effective !== undefined && ((BigInt(`0x${effective}`) >> CAP_SYS_RESOURCE) & 1n) === 1n;
 }
 
 /**
- * The seed's pod network: one bridge, so that pods (machines among them) share a layer 2. Without portmap: a tenant's pod with hostPort 5000
- * or 10250 would take the traffic of the image mirror or of the kubelet.
+ * The seed's pod network: one bridge, so that pods (and machines) share a layer 2. Without portmap: a tenant's pod with
+ * hostPort 5000 or 10250 would capture the traffic of the image mirror or kubelet.
  */
 export const cniConfig = (pods: string): object => ({
   cniVersion: '0.4.0',
@@ -124,7 +124,7 @@ export function kubeletConfig(options: {
     containerLogMaxFiles: 2,
     podLogsDir: '/var/log/pods',
     volumePluginDir: `${SEED_PATHS.kubelet}/volume-plugins`,
-    // A laptop's disk is often nearly full, and images cannot be had again without a registry.
+    // // Laptop disks are often nearly full, and evicted images are unavailable without a registry.
     evictionHard: {
       'memory.available': '50Mi',
       'nodefs.available': '1%',
@@ -148,11 +148,11 @@ export const kubeProxyConfig = (options: { pods: string; kubeconfig: string }): 
   metricsBindAddress: '127.0.0.1:10249',
   clientConnection: { kubeconfig: options.kubeconfig, qps: 100, burst: 200 },
   iptables: { minSyncPeriod: '20ms', syncPeriod: '30s' },
-  // Zero leaves the machine's table of connections as it is.
+  // // Zero leaves the machine's conntrack table unchanged.
   conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
 });
 
-/** Writes the node's configuration files. Changed ones need the process that reads them started again. */
+/** Writes the node's configuration files. After a change their process must be restarted. */
 export async function writeNodeConfig(context: NodeContext): Promise<void> {
   const { directory, state, files, cgroup } = context;
   const isRootless = cgroup === undefined;
@@ -175,8 +175,8 @@ export async function writeNodeConfig(context: NodeContext): Promise<void> {
   const { imageMirror } = context;
   const hostsFile = [SEED_PATHS.config, ...hosts].join('/');
   await writeIfChanged(seed(...hosts), imageMirror ? mirrorHosts(imageMirror, hostsFile) : '');
-  // The relay of the way out. Where there is none, nobody answers there, and the kernel says so at once: with the host's own, every look-up
-  // would wait for seconds.
+  // // The relay of outbound DNS. Without outbound access the port is closed and look-ups fail at once; with the host's
+  // resolver they would time out after seconds.
   const resolver = `nameserver ${state.ranges.nodeAddress}\n`;
   await writeIfChanged(seed('resolv.conf'), resolver, 0o644);
   await writeIfChanged(

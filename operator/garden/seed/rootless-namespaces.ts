@@ -13,18 +13,18 @@ import type { GardenOfSeed } from './garden-of-seed.ts';
 import { type SeedNamespaces, seedFolders } from './seed-namespaces.ts';
 
 const PROXY = fileURLToPath(new URL('./seed-proxy-main.ts', import.meta.url));
-/** The process that holds the namespaces: all that is in them ends with it. */
+/** The process that holds the namespaces: everything in them ends with it. */
 export const HOLDER = 'seed-namespaces';
-/** The proxy that leads into them. */
+/** Process name of the proxy into the namespaces. */
 export const SEED_PROXY = 'seed-proxy';
-/** A marker in the seed's own /run that everything there is furnished. */
+/** Marker in the seed's own /run: setup is complete. */
 const FURNISHED = '/run/coppice/furnished';
-/** The kernel's longest name of a socket. */
+/** Longest path of a Unix socket in the kernel. */
 const SOCKET_NAME_BYTES = 107;
 
 /**
- * Enters the namespaces of the process that the holder, recorded in a file, has begun: their numbers change with each start. Fails
- * until all in them is made.
+ * Script that enters the namespaces of the holder's child, recorded in a file: its PID changes with each start. Fails
+ * until setup is complete.
  */
 const ENTER = `record=
 read -r record <"$0" || :
@@ -43,7 +43,7 @@ const enter = (directory: StateDirectory, ...flags: string[]): string[] => [
   ...flags,
 ];
 
-/** The way into the seed for a process of the host: a proxy in the seed that answers CONNECT at a Unix socket. */
+/** Access to the seed for host processes: a proxy in the seed that serves CONNECT at a Unix socket. */
 const proxy = (directory: StateDirectory, words: readonly string[]): ProcessSpec => ({
   name: SEED_PROXY,
   command: [...words, process.execPath, '--max-semi-space-size=1', PROXY, directory.seedSocket],
@@ -51,7 +51,7 @@ const proxy = (directory: StateDirectory, words: readonly string[]): ProcessSpec
   ready: () => accepts(directory.seedSocket),
 });
 
-/** The socket's file outlives a proxy that was killed. */
+/** The socket's file outlives a killed proxy, so a connection is tried. */
 const accepts = (socketFile: string): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect(socketFile, () => {
@@ -62,9 +62,9 @@ const accepts = (socketFile: string): Promise<boolean> =>
   });
 
 /**
- * Namespaces that any user may make, as one process that holds them. What is in them is that user, and can do nothing else.
- * @param onAnew is called when the holder was killed and they were made anew: what was in them has ended, but for what has only its
- * network, which is to be started again
+ * User namespaces held by one process. Processes inside are the ordinary user, without further rights.
+ * @param onAnew called when the holder was killed and the namespaces were recreated: everything inside ended; processes
+ * that only use the network must be restarted
  */
 export async function rootlessNamespaces(
   { directory, supervisor, state }: GardenOfSeed,
@@ -82,7 +82,7 @@ export async function rootlessNamespaces(
     mountScript(binds, runFolder, { settings: false }),
     rootlessNetworkScript(state.ranges),
     `: >${FURNISHED}`,
-    // The first process of a namespace is waited for by nobody else, and is deaf to what it has no handler for.
+    // // The first process of a namespace must reap the others, and ignores signals without a handler.
     'while :; do sleep 86400 & wait $!; done',
   ].join('\n');
   const everything = enter(directory, '--user', '--mount', '--net', '--pid', '--wd=/', '--');
@@ -100,12 +100,12 @@ export async function rootlessNamespaces(
     enter: everything,
     enterNetwork,
     cgroup: undefined,
-    // They end with the holder.
+    // // Pods end with the holder.
     endPods: async () => {},
   };
 }
 
-/** Whether the namespaces are there with all that is mounted in them. */
+/** Whether the namespaces exist with all their mounts. */
 async function isFurnished(directory: StateDirectory): Promise<boolean> {
   const holder = await readJson<PidFileContent>(directory.pidFile(HOLDER));
   if (!holder) return false;

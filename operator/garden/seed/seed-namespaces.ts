@@ -7,19 +7,19 @@ import type { StateDirectory } from '../state/state.ts';
 import { takeDownSeed } from './cleanup.ts';
 import type { GardenOfSeed } from './garden-of-seed.ts';
 
-/** What the seed's processes start in. */
+/** Namespaces and cgroups of the seed's processes. */
 export interface SeedNamespaces {
-  /** The words before a command that is to run in all of the seed's namespaces. */
+  /** Command prefix that enters all of the seed's namespaces. */
   readonly enter: readonly string[];
-  /** The same for its network alone, where the command sees the host's files. */
+  /** Command prefix that enters its network only, with the host's files. */
   readonly enterNetwork: readonly string[];
-  /** Under which pods get cgroups; undefined: they get none. */
+  /** Parent of the pods' cgroups; undefined: none. */
   readonly cgroup: string | undefined;
-  /** Ends pods and their shims; the garden's own processes go in their order. `own` are their numbers. */
+  /** Ends pods and their shims; the garden's own processes (PIDs `own`) stop in their order. */
   endPods(own: readonly number[]): Promise<void>;
 }
 
-/** Folders of the state directory by the path where the seed sees them, made where they are missing. */
+/** Folders of the state directory by their path in the seed; missing ones are created. */
 export async function seedFolders(directory: StateDirectory): Promise<Record<string, string>> {
   const sources: Record<string, string> = {
     [SEED_PATHS.containerd]: directory.path('seed', 'containerd'),
@@ -32,12 +32,12 @@ export async function seedFolders(directory: StateDirectory): Promise<Record<str
   return sources;
 }
 
-/** Namespaces, cgroups and limits that root makes. */
+/** Namespaces, cgroups and limits created by root. */
 export async function rootNamespaces({ directory, supervisor, state, log }: GardenOfSeed): Promise<SeedNamespaces> {
   const names = networkNames(directory.id);
   const cgroup = cgroupName(directory.id);
   const cgroups = new Cgroups((await readLayout())!, cgroup);
-  // Half of a seed cannot be joined to a new network: what is left of it goes.
+  // // Remains of a seed cannot join a new network, and are removed.
   if (!(await networkExists(names))) await takeDownSeed(directory, { except: [process.pid] });
   await cgroups.create();
   supervisor.procsFile = cgroups.procsFile;

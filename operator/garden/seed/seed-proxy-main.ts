@@ -6,8 +6,8 @@ import { joinSockets } from './apiserver-relay.ts';
 const LONGEST_HEAD_BYTES = 4096;
 
 /**
- * Serves CONNECT, as HTTP proxies do, at a Unix socket that only its user may open. It runs in a network namespace, and so leads into
- * it: whoever has the socket reaches what is there, and nothing else.
+ * Serves CONNECT, like an HTTP proxy, at a Unix socket accessible to its user only. It runs in a network namespace:
+ * clients of the socket reach that namespace and nothing else.
  */
 async function serve(socketFile: string): Promise<void> {
   await rm(socketFile, { force: true });

@@ -19,7 +19,7 @@ export const STORAGE_CLASS = 'local';
 const PROVISIONER = `${GROUP}/local`;
 const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by';
 
-/** The storage class of the local seed: volumes are folders of its one node. */
+/** StorageClass of the local seed: volumes are folders of its only node. */
 export const storageClass = (): KubeObject => ({
   apiVersion: 'storage.k8s.io/v1',
   kind: 'StorageClass',
@@ -29,7 +29,7 @@ export const storageClass = (): KubeObject => ({
   volumeBindingMode: 'Immediate',
 });
 
-/** The volume for a claim, named by its uid so that it is never made twice. */
+/** The volume of a claim, named by the claim's UID so that it is never created twice. */
 export function volumeFor(claim: PersistentVolumeClaim, folder: string): PersistentVolume {
   const { name, namespace = 'default', uid = '' } = claim.metadata;
   const path = join(folder, `pvc-${uid}`);
@@ -48,15 +48,17 @@ export function volumeFor(claim: PersistentVolumeClaim, folder: string): Persist
   };
 }
 
-/** Whether a claim waits for a volume of ours. */
+/** Whether a claim waits for one of Coppice's volumes. */
 export const wantsVolume = (claim: PersistentVolumeClaim): boolean =>
   claim.spec.storageClassName === STORAGE_CLASS && !claim.spec.volumeName && !claim.metadata.deletionTimestamp;
 
-/** Whether a volume of ours has no owner any more. */
+/** Whether one of Coppice's volumes has lost its claim. */
 export const isReleased = (volume: PersistentVolume): boolean =>
   volume.metadata.annotations?.[PROVISIONED_BY] === PROVISIONER && volume.status?.phase === 'Released';
 
-/** Makes a folder and a PersistentVolume for each claim of the storage class, and removes both when the claim is gone. */
+/**
+ * Creates a folder and a PersistentVolume for each claim of the storage class, and removes both when the claim is gone.
+ */
 export class LocalVolumes {
   readonly #client: KubeClient;
   readonly #folder: string;
@@ -103,15 +105,16 @@ export class LocalVolumes {
     if (this.#volumes.get(volume.metadata.name)) return;
     const path: string = volume.spec.hostPath.path;
     await mkdir(path, { recursive: true });
-    // Whatever user a pod runs as; the folder above is closed to everybody else.
+    // // For pods of any user; the parent folder is closed to others.
     await chmod(path, 0o777);
     await this.#sayBound(claim, volume);
     await this.#client.apply(volume);
   }
 
   /**
-   * Kubernetes binds in two writes: the claim's volume, by which the scheduler places the pod, and then the phase. A kubelet that reads
-   * the claim between them calls it not bound, and looks again after 10 to 15 s only. So the phase says it before there is a volume.
+   * Sets the claim's phase before the volume exists. Kubernetes binds in two writes: the claim's volume, by which the
+   * scheduler places the pod, then the phase. A kubelet that reads the claim in between considers it unbound and
+   * retries only after 10 to 15 s.
    */
   async #sayBound({ metadata, status }: PersistentVolumeClaim, { spec }: PersistentVolume): Promise<void> {
     if (status?.phase === 'Bound') return;
@@ -125,7 +128,7 @@ export class LocalVolumes {
     if (!volume || !isReleased(volume)) return;
     const path = join(this.#folder, name);
     const gone = `${path}.removed`;
-    // Under another name first: what a dying pod still writes cannot keep the removal from ending.
+    // // Renamed first: writes of a terminating pod cannot delay the removal.
     await rename(path, gone).catch((error) => {
       if (error.code !== 'ENOENT') throw error;
     });

@@ -3,7 +3,10 @@ import { readJson } from '../host/files.ts';
 import { refuseLoss, settableFields } from './known-fields.ts';
 import type { StateDirectory } from './state.ts';
 
-/** What people can set in objects of this Coppice. Throws when a garden's objects may have fields that it would drop. */
+/**
+ * Fields that people can set in this Coppice's objects. Throws when a garden's objects may have fields that it would
+ * drop.
+ */
 export async function knownFields(directory: Pick<StateDirectory, 'fieldsFile' | 'root'>): Promise<string[]> {
   const known = settableFields(crds());
   refuseLoss((await readJson<string[]>(directory.fieldsFile)) ?? [], known, directory.root);

@@ -1,6 +1,6 @@
 import type { ProgressEvent } from '../toolchain/progress.ts';
 
-/** What is going on, for people: the latest of each stage (and tool) counts. */
+/** Progress for messages: the latest event of each stage (and tool) applies. */
 export interface GardenProgress {
   stage: string;
   message: string;
@@ -10,7 +10,7 @@ export interface GardenProgress {
   remainingSeconds?: number;
 }
 
-/** What people are told of a tool; undefined: it was there, which is no news. Pure. */
+/** Progress message of a tool; undefined: it was already present. Pure. */
 export function toolProgress(event: ProgressEvent): GardenProgress | undefined {
   const { tool, phase, source, fraction, remainingSeconds, detail } = event;
   if (phase === 'ready' && (source === 'cache' || source === 'path')) return undefined;

@@ -1,15 +1,17 @@
 import { readJson, writeAtomic } from '../host/files.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../host/process-identity.ts';
 
-/** Which command the garden ends with. */
+/** The command with which the garden ends. */
 interface Holder {
-  /** A command in the foreground, whose Ctrl-C stops the garden. Absent: the garden runs in the background until somebody stops it. */
+  /**
+   * A foreground command whose Ctrl-C stops the garden. Absent: the garden runs in the background until it is stopped.
+   */
   readonly process?: ProcessIdentity;
 }
 
 /**
- * Writes down that the garden ends with this command, or runs in the background.
- * A command in the foreground that joins a garden which runs leaves it to whoever holds it: one in the background, or another that lives.
+ * Records that the garden ends with this command, or runs in the background. A foreground command that joins a running
+ * garden leaves it to the present holder: the background, or another living command.
  */
 export async function takeHold(file: string, isInBackground: boolean, isJoining: boolean): Promise<void> {
   const own = await ownIdentity();

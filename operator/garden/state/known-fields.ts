@@ -1,10 +1,13 @@
 import type { Schema } from '../../api/crd.ts';
 import type { KubeObject } from '../../api/meta.ts';
 
-/** Fields that objects had in an earlier Coppice and that nobody acts on any more, as `settableFields` writes them: losing one is no loss. */
+/**
+ * Fields of an earlier Coppice that have no effect any more, in the form of `settableFields`: dropping them is
+ * harmless.
+ */
 const RETIRED: readonly string[] = [];
 
-/** What an API server or a controller writes. */
+/** Fields written by API server or controllers. */
 const NOT_WISHED = ['apiVersion', 'kind', 'metadata', 'status'];
 
 interface Definition {
@@ -12,7 +15,7 @@ interface Definition {
   versions: { schema: { openAPIV3Schema: Schema } }[];
 }
 
-/** What people can set in objects of these definitions, sorted, e.g. `WorkerCluster.spec.pools[].name`. */
+/** Fields that people can set in objects of these CRDs, sorted, e.g. `WorkerCluster.spec.pools[].name`. */
 export function settableFields(definitions: readonly KubeObject[]): string[] {
   const found = new Set<string>();
   const walk = (schema: Schema, path: string): void => {
@@ -32,13 +35,13 @@ export function settableFields(definitions: readonly KubeObject[]): string[] {
 }
 
 /**
- * Of the fields that a garden's objects may have, those that this Coppice does not know: an API server with its definitions would drop
- * them from each object that is written.
+ * A garden's possible fields that this Coppice does not know: an API server with its CRDs would drop them at each
+ * write.
  */
 const fieldsLost = (before: readonly string[], known: readonly string[]): string[] =>
   before.filter((field) => !known.includes(field) && !RETIRED.includes(field));
 
-/** Throws when some would be lost. `folder` is the garden's. */
+/** Throws when fields would be lost. `folder`: the garden's. */
 export function refuseLoss(before: readonly string[], known: readonly string[], folder: string): void {
   const [first, ...others] = fieldsLost(before, known);
   if (first === undefined) return;

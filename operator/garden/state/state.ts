@@ -8,34 +8,35 @@ import { coppiceHome } from '../toolchain/cache.ts';
 import { openedByNewer, WAY_ON } from './known-fields.ts';
 
 /**
- * The format of a garden's folder, with all that lies in etcd. It goes up when an older Coppice would lose or misread what this one has
- * written there: Coppice opens gardens of its own format and of those before it, and refuses others. Fields that people set have
- * a guard of their own (known-fields.ts). Before 2 a garden did not refuse an older Coppice that knew fewer fields; before 3 its Secrets,
- * and those of its hosted clusters, were not encrypted in etcd; before 4 those of clusters whose control plane is on machines were not.
+ * Format of a garden's folder, including etcd's content. It increases when an older Coppice would lose or misread new
+ * data: Coppice opens its own and earlier formats, and refuses later ones. Fields that people set are guarded
+ * separately (known-fields.ts). Before 2 a garden did not refuse an older Coppice with fewer fields; before 3 Secrets
+ * of the garden and its hosted clusters were not encrypted in etcd; before 4 those of clusters with a control plane on
+ * machines were not.
  */
 export const FORMAT = 4;
-/** What wrote to disk in that format: an older minor version of either does not open it. Another one is another format. */
+/** Programs that write data of this format: an older minor version cannot open it. A change of one is a new format. */
 export const WRITERS_OF_FORMAT = { etcd: '3.7', kubernetes: '1.36' } as const;
 
-/** What a garden remembers from one `up` to the next. */
+/** State of a garden that persists between two `up`. */
 export interface GardenState {
   id: string;
   createdAt: string;
   ports: Ports;
   ranges: Ranges;
-  /** `local`: control planes run on this machine; `kubeconfig`: on another Kubernetes; `none`: there is no seed. */
+  /** `local`: control planes run on this machine; `kubeconfig`: on another cluster; `none`: no seed. */
   seed: 'local' | 'kubeconfig' | 'none';
-  /** The local seed is made without root: it hosts control planes and no machines. */
+  /** The local seed is rootless: it hosts control planes but no machines. */
   rootless?: true;
-  /** The Hub `inventory` was made: whoever deletes it does not find it there again. Absent in gardens from before there was one. */
+  /** The Hub `inventory` was created: a deleted one is not recreated. Absent in gardens from before the Hub existed. */
   inventory?: boolean;
 }
 
-/** Where everything of one garden lies. Every folder is private to the user. */
+/** Paths of a garden's files. Every folder is private to the user. */
 export class StateDirectory {
   readonly home: string;
   readonly root: string;
-  /** Tells this garden's interfaces, namespaces and cgroups from those of others on the machine. */
+  /** Distinguishes this garden's interfaces, namespaces and cgroups from those of others on the machine. */
   readonly id: string;
 
   constructor(home: string = coppiceHome()) {
@@ -51,41 +52,41 @@ export class StateDirectory {
   get stateFile(): string {
     return this.path('garden.json');
   }
-  /** The fields that people can set, as the last Coppice knew them that opened the garden. */
+  /** Settable fields of the last Coppice that opened the garden. */
   get fieldsFile(): string {
     return this.path('fields.json');
   }
   get statusFile(): string {
     return this.path('run', 'status.json');
   }
-  /** The kubeconfig of another cluster that is the seed. */
+  /** Kubeconfig of another cluster that is the seed. */
   get seedKubeconfig(): string {
     return this.path('seed-kubeconfig.yaml');
   }
-  /** Where the way into a rootless seed begins. */
+  /** Socket of the proxy into a rootless seed. */
   get seedSocket(): string {
     return this.path('run', 'seed.sock');
   }
-  /** What a person allows the mirror of images. */
+  /** Registry settings of the image mirror. */
   get registriesFile(): string {
     return this.path('registries.json');
   }
-  /** Where pods may go. */
+  /** Outbound policy of pods. */
   get egressFile(): string {
     return this.path('egress.json');
   }
-  /** Images that a person brought. */
+  /** Images that a person loaded. */
   get loadedImages(): string {
     return this.path('seed', 'loaded');
   }
-  /** Which command the garden ends with. */
+  /** The command with which the garden ends. */
   get holderFile(): string {
     return this.path('run', 'holder.json');
   }
   get daemonLock(): string {
     return this.path('run', 'daemon.lock');
   }
-  /** Held by who starts the daemon or ends the garden: one of them at a time. */
+  /** Held while the daemon is started or the garden is ended: one at a time. */
   get changeLock(): string {
     return this.path('run', 'change.lock');
   }
@@ -102,7 +103,7 @@ export class StateDirectory {
   pidFile(name: string): string {
     return this.path('run', 'pids', `${name}.json`);
   }
-  /** A configuration file made at each up. */
+  /** A configuration file generated at each `up`. */
   config(name: string): string {
     return this.path('run', name);
   }
@@ -113,7 +114,7 @@ export class StateDirectory {
     }
   }
 
-  /** Undefined when there is no garden here. Throws when its file cannot be understood: it is never overwritten then. */
+  /** Undefined when there is no garden here. Throws when its file cannot be parsed: it is never overwritten then. */
   async read(): Promise<GardenState | undefined> {
     const text = await readText(this.stateFile);
     if (text === undefined) return undefined;

@@ -13,7 +13,7 @@ import { type Archive, type Checksum, TOOLS, type ToolName, toolBundleOf } from 
 
 const CHECKSUM_PATIENCE_MS = 10_000;
 
-/** The archive of a tool for this machine. Throws where the project releases none for it. */
+/** The release archive of a tool for this machine. Throws where the project publishes none. */
 export function archiveFor(name: ToolName, nodeArch: string = process.arch, platform = process.platform): Archive {
   const { archive } = TOOLS[name];
   const arch = goArchitecture(nodeArch);
@@ -27,7 +27,7 @@ export function archiveFor(name: ToolName, nodeArch: string = process.arch, plat
   };
 }
 
-/** The SHA-256 in hex that a published checksum states for a file. Throws when it states none. */
+/** SHA-256 in hex of a file from a published checksum. Throws when it has none. */
 export function publishedDigest(text: string, format: Checksum['format'], file: string): string {
   if (format === 'github-asset') {
     const { assets } = JSON.parse(text) as { assets?: { name: string; digest?: string | null }[] };
@@ -46,8 +46,8 @@ export function publishedDigest(text: string, format: Checksum['format'], file: 
 }
 
 /**
- * Fetches the official release of a tool (and of all that share its bundle) into the cache.
- * Throws with the reason when it cannot be had or is not what its project published.
+ * Downloads the official release of a tool (and of its bundle) into the cache. Throws when it is unavailable or its
+ * checksum differs.
  */
 export async function fetchArchive(
   name: ToolName,

@@ -1,7 +1,7 @@
 /**
- * Collects jobs that are better done together. Whoever may bring a job says so with `expect`, and then either
- * submits one or dismisses; work begins when nobody is expected any more, at the latest `patienceMs` after the
- * first job came. One batch at a time: `take` removes from the pending what the next one is, `run` does it.
+ * Batches jobs. A caller that may submit a job announces it with `expect`, then either submits or dismisses; a batch
+ * begins when no job is expected, at the latest `patienceMs` after the first one. One batch at a time: `take` removes
+ * its jobs from the pending ones, `run` executes them.
  */
 export class Batcher<Job> {
   readonly #take: (pending: Job[]) => Job[];
@@ -31,7 +31,7 @@ export class Batcher<Job> {
     this.#maybeStart();
   }
 
-  /** Resolves when the batch with this job is done; rejects with the batch's error. */
+  /** Resolves when the job's batch is done; rejects with the batch's error. */
   submit(job: Job): Promise<void> {
     this.#expected--;
     return new Promise((resolve, reject) => {

@@ -8,14 +8,14 @@ import { cacheFolder, programOf, type ToolName, toolBundleOf } from './tools.ts'
 
 type Environment = Record<string, string | undefined>;
 
-/** Where everything of Coppice's lies that is not a garden's state: $COPPICE_HOME or ~/.coppice. */
+/** Folder of everything of Coppice's that is no garden's state: $COPPICE_HOME or ~/.coppice. */
 export const coppiceHome = (env: Environment = process.env): string => env.COPPICE_HOME || join(homedir(), '.coppice');
 
-/** Where tools and images are kept: $COPPICE_TOOLS or `tools` in Coppice's home. */
+/** Folder of tools and images: $COPPICE_TOOLS or `tools` in Coppice's home. */
 export const toolsDirectory = (env: Environment = process.env): string =>
   env.COPPICE_TOOLS || join(coppiceHome(env), 'tools');
 
-/** Whether a file can be executed and is not empty. */
+/** Whether a file is executable and not empty. */
 export async function isExecutable(file: string): Promise<boolean> {
   try {
     const info = await stat(file);
@@ -28,8 +28,8 @@ export async function isExecutable(file: string): Promise<boolean> {
 }
 
 /**
- * The folder of tools: `<dir>/<tool>-<version>/<tool>`. Nothing in it is ever written in place: work is done in
- * `<dir>/.work/<process>` and renamed, so a file that is there is whole, whoever else is at work.
+ * The tools folder: `<dir>/<tool>-<version>/<tool>`. Files are built in `<dir>/.work/<process>` and renamed, so an
+ * existing file is always complete, whichever processes use the folder.
  */
 export class ToolCache {
   readonly dir: string;
@@ -38,18 +38,18 @@ export class ToolCache {
     this.dir = dir;
   }
 
-  /** Where a tool lies, or would. */
+  /** Path of a tool, present or not. */
   file(name: ToolName): string {
     return join(this.dir, cacheFolder(name), programOf(name));
   }
 
-  /** A tool's file if it, and all that belongs in its folder, is there. */
+  /** A tool's file, if its whole bundle is present. */
   async find(name: ToolName): Promise<string | undefined> {
     const all = await Promise.all(toolBundleOf(name).map((other) => isExecutable(this.file(other))));
     return all.every(Boolean) ? this.file(name) : undefined;
   }
 
-  /** Notes packages of the distribution that were installed for tools: who takes a garden away is told of them. */
+  /** Records distribution packages installed for tools: `coppice down` reports them. */
   async noteInstalled(packages: readonly string[]): Promise<void> {
     const all = new Set([...(await this.installedPackages()), ...packages]);
     await writeAtomic(this.#packagesFile, `${[...all].sort().join('\n')}\n`, 0o644);
@@ -67,7 +67,7 @@ export class ToolCache {
     return join(this.dir, '.locks', `${name}.lock`);
   }
 
-  /** A new folder for work in progress on the cache's own file system. Removed by the caller, or after its death by whoever asks next. */
+  /** A new working folder on the cache's file system. Removed by the caller, or after its death by the next caller. */
   async workFolder(): Promise<string> {
     await this.#sweep();
     const { pid, started } = await ownIdentity();
@@ -77,7 +77,7 @@ export class ToolCache {
     return folder;
   }
 
-  /** Moves a finished executable into the cache. Safe against a crash of the machine and against doing it twice. */
+  /** Moves a finished executable into the cache. Safe against a crash of the machine and against repetition. */
   async install(name: ToolName, from: string): Promise<string> {
     await chmod(from, 0o755);
     const handle = await open(from, 'r');

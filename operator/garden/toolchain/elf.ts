@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 
 const PT_INTERP = 3;
 
-/** Whether a file is a 64-bit ELF executable that needs no dynamic loader. False for scripts and whatever else. */
+/** Whether a file is a statically linked 64-bit ELF executable. False for scripts and other files. */
 export async function isStaticExecutable(file: string): Promise<boolean> {
   const handle = await open(file, 'r');
   try {
@@ -15,7 +15,7 @@ export async function isStaticExecutable(file: string): Promise<boolean> {
     const count = head.readUInt16LE(56);
     for (let i = 0; i < count; i++) {
       const at = offset + i * size;
-      // Program headers follow the file's header; one further away is nothing that a linker of ours makes.
+      // // Program headers follow the file's header; Go's linker never places them further away.
       if (at + 4 > bytesRead) return false;
       if (head.readUInt32LE(at) === PT_INTERP) return false;
     }

@@ -5,13 +5,16 @@ import { createInterface } from 'node:readline';
 import { isExecutable } from './cache.ts';
 import { GO_MODULES, programOf, TOOLS, type ToolName } from './tools.ts';
 
-/** Where Go's own installer puts it, which is often not on PATH. */
+/** Go's default locations, often not on PATH. */
 const MORE_GO = ['/usr/local/go/bin/go', '/usr/lib/go/bin/go', '/snap/bin/go'];
 const KEPT_LINES = 12;
-/** The linker strips it anyway; not making it saves a seventh of the compiler's time and a quarter of its cache. */
+/**
+ * The linker strips debug information anyway; omitting it saves a seventh of the compile time and a quarter of the
+ * cache.
+ */
 const NO_DEBUG_INFORMATION = '-gcflags=all=-dwarf=false';
 
-/** The go command, or undefined. */
+/** Path of the go command, or undefined. */
 export async function findGo(searchPath = process.env.PATH ?? ''): Promise<string | undefined> {
   const candidates = [
     ...searchPath
@@ -28,7 +31,7 @@ const environment = (): NodeJS.ProcessEnv => ({
   ...process.env,
   CGO_ENABLED: '0',
   GOWORK: 'off',
-  // Replaces what a person may have set: nothing but the committed go.mod and go.sum decides what is built.
+  // // Overrides the person's flags: only the committed go.mod and go.sum decide the build.
   GOFLAGS: '-mod=readonly -buildvcs=false',
 });
 
@@ -38,7 +41,7 @@ interface Run {
   signal?: AbortSignal;
 }
 
-/** Runs go in a module's folder. Rejects with the end of what it wrote to standard error. */
+/** Runs go in a module's folder. Rejects with the end of its standard error. */
 function runGo(go: string, module: string, args: string[], { onLine, onErrorLine, signal }: Run): Promise<void> {
   return new Promise((resolve, reject) => {
     const child = spawn(go, args, {
@@ -47,7 +50,7 @@ function runGo(go: string, module: string, args: string[], { onLine, onErrorLine
       stdio: ['ignore', 'pipe', 'pipe'],
       signal,
     });
-    // A garden that already runs goes before builds that it does not wait for.
+    // // Lower priority: a running garden precedes builds in the background.
     if (child.pid !== undefined) {
       try {
         setPriority(child.pid, os.priority.PRIORITY_BELOW_NORMAL);
@@ -69,10 +72,10 @@ function runGo(go: string, module: string, args: string[], { onLine, onErrorLine
   });
 }
 
-/** Whether a line of `go build -v` names a package that was compiled. */
+/** Whether a line of `go build -v` names a compiled package. */
 const isPackage = (line: string): boolean => /^[\w./~+-]+$/.test(line) && !line.startsWith('#');
 
-/** Import paths of everything that some tools of one module are made of. Downloads the modules that are missing. */
+/** Import paths of all packages of some tools in a module. Downloads missing modules. */
 export async function listDependencies(go: string, names: ToolName[], signal?: AbortSignal): Promise<Set<string>> {
   const found = new Set<string>();
   const builds = names.map((name) => TOOLS[name].build!);
@@ -85,8 +88,8 @@ export async function listDependencies(go: string, names: ToolName[], signal?: A
 }
 
 /**
- * Builds tools of one group into a folder, each under its program's name.
- * `onPackage` is called with every package that had to be compiled.
+ * Builds tools of one group into a folder, each with its program's name. `onPackage` is called with each compiled
+ * package.
  */
 export async function goBuild(
   go: string,
@@ -96,12 +99,12 @@ export async function goBuild(
 ): Promise<void> {
   const builds = names.map((name) => TOOLS[name].build!);
   const { module, ldflags, isTest } = builds[0]!;
-  // With several packages go names each file by its package, which in groups is the program's own name.
+  // // With several packages go names each file by package, which in groups equals the program's name.
   const output = names.length === 1 ? join(folder, programOf(names[0]!)) : `${folder}/`;
   const packages = builds.map((build) => build.package);
-  // Without -trimpath: with it go keeps a package apart for each version that somebody asked for, also where a `replace` gives
-  // all the same one, and would compile half of Kubernetes' libraries again for CoreDNS.
-  // Of tests go names no package that it compiles: how far that is cannot be told.
+  // // Without -trimpath: with it go keeps packages apart by requested module version even where `replace` makes them
+  // equal, and would compile half of Kubernetes' libraries again for CoreDNS. Test builds list no compiled packages, so
+  // they have no progress.
   const command = isTest ? ['test', '-c', '-vet=off'] : ['build', '-v'];
   const args = [...command, NO_DEBUG_INFORMATION, '-ldflags', ldflags, '-o', output, ...packages];
   await runGo(go, module, args, {

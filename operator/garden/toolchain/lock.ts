@@ -16,10 +16,9 @@ const holderOf = (text: string): ProcessIdentity | undefined => {
 };
 
 /**
- * Runs `work` while no other process that asks for `file` does. A dead holder's lock is taken over.
- * Two processes that meet in the microseconds of a take-over could both go on, so what is done under the
- * lock must be safe to do twice: here the lock saves work, and renames keep the cache whole.
- * `onWait` is called once if another process holds it. Rejects when `signal` aborts the waiting.
+ * Runs `work` under a file lock between processes. A dead holder's lock is taken over. Two processes in a simultaneous
+ * take-over could both continue, so the work must be idempotent: here the lock saves work, and renames keep the cache
+ * consistent. `onWait` is called once if another process holds the lock. Rejects when `signal` aborts the wait.
  */
 export async function withLock<T>(
   file: string,
@@ -41,7 +40,7 @@ export async function withLock<T>(
         },
       );
       if (taken) break;
-      // Its last holder has removed the folder.
+      // // The previous holder removed the folder.
       if (taken === undefined) {
         await mkdir(dirname(file), { recursive: true, mode: 0o700 });
         await writeFile(draft, mine);
@@ -59,7 +58,7 @@ export async function withLock<T>(
       const aside = `${draft}.stale`;
       await rename(file, aside).catch(() => {});
       const moved = await readOrUndefined(aside);
-      // What was moved aside may be a living process's lock, made since we looked: give it back.
+      // // The moved file may be a living process's new lock: it is restored.
       if (moved !== undefined && moved !== text) await link(aside, file).catch(() => {});
       await rm(aside, { force: true });
     }
@@ -73,7 +72,7 @@ export async function withLock<T>(
   }
 }
 
-/** Whether a process that lives has the lock. */
+/** Whether a living process holds the lock. */
 export async function isLocked(file: string): Promise<boolean> {
   const holder = holderOf((await readOrUndefined(file)) ?? '');
   return holder !== undefined && isAlive(holder);

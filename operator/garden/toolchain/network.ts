@@ -6,7 +6,7 @@ const DNS_PATIENCE_MS = 900;
 const CONNECT_PATIENCE_MS = 3_000;
 const STALL_MS = 20_000;
 
-/** Why a host cannot be reached. */
+/** Why a host is unreachable. */
 export class OfflineError extends Error {
   override readonly name = 'OfflineError';
 }
@@ -14,8 +14,8 @@ export class OfflineError extends Error {
 type Resolve = (host: string) => Promise<unknown>;
 
 /**
- * HTTP for release archives. A host that cannot be resolved or connected to is given up quickly, and asked no
- * more in this run: on a machine without internet the whole toolchain loses less than a second to it.
+ * HTTP client for release archives. An unreachable host fails quickly and is not tried again in this run: without
+ * internet the whole toolchain loses less than a second.
  */
 export class Network {
   readonly #agent = new Agent({
@@ -27,17 +27,17 @@ export class Network {
   readonly #hosts = new Map<string, Promise<string | undefined>>();
   readonly #resolve: Resolve;
 
-  /** `resolve` stands in for DNS in tests. */
+  /** `resolve` replaces DNS in tests. */
   constructor(resolve: Resolve = lookup) {
     this.#resolve = resolve;
   }
 
-  /** GET, redirects followed. Throws OfflineError when the host cannot be reached, Error when it does not answer 200. */
+  /** GET with redirects. Throws OfflineError when the host is unreachable, Error for a status other than 200. */
   async get(url: string, signal?: AbortSignal): Promise<Response> {
     const { host, hostname } = new URL(url);
     let known = this.#hosts.get(host);
     if (!known) {
-      // A proxy looks names up itself.
+      // // A proxy resolves names itself.
       known = environmentProxy(url) ? Promise.resolve(undefined) : this.#unresolved(hostname);
       this.#hosts.set(host, known);
     }

@@ -7,14 +7,14 @@ const APT = '/usr/bin/apt-get';
 const POLICY = '/usr/sbin/policy-rc.d';
 const POLICY_MARK = '# made by coppice while it installs packages';
 const NO_SERVICES = `#!/bin/sh\n${POLICY_MARK}\nexit 101\n`;
-/** Of packages that bring a service, which nobody here asked for. */
+/** Services of packages, which are not wanted here. */
 const SERVICES: Readonly<Record<string, string>> = {
   'redis-server': 'redis-server.service',
 };
-/** Another apt run (unattended upgrades) may hold dpkg's lock. */
+/** Another apt process (unattended upgrades) may hold dpkg's lock. */
 const LOCK_PATIENCE_SECONDS = 180;
 
-/** Why packages cannot be installed here, or undefined. */
+/** Why packages cannot be installed here; undefined: they can. */
 export async function whyNoPackages(): Promise<string | undefined> {
   if (!(await isExecutable(APT))) return 'this distribution has no apt-get';
   if (process.getuid?.() !== 0) return 'only root can install packages';
@@ -54,7 +54,7 @@ function run(command: string, args: string[], { signal }: Run): Promise<void> {
   });
 }
 
-/** Keeps maintainer scripts from starting services while `work` runs. A policy of the machine's own is left as it is. */
+/** Prevents maintainer scripts from starting services during `work`. An existing policy of the machine is kept. */
 async function withoutServices(work: () => Promise<void>): Promise<void> {
   const present = await readFile(POLICY, 'utf8').catch(() => undefined);
   const isOurs = present === undefined || present.includes(POLICY_MARK);
@@ -67,16 +67,15 @@ async function withoutServices(work: () => Promise<void>): Promise<void> {
 }
 
 /**
- * Installs distribution packages with one update and one install, asking nothing and starting nothing:
- * packaged servers are for our own instances of them, so their services are also kept from the next boot.
- * Throws with apt's own errors.
+ * Installs distribution packages with one update and one install, non-interactively: services of packaged servers are
+ * neither started nor enabled at boot, since Coppice runs its own instances. Throws apt's errors.
  */
 export async function installPackages(packages: string[], options: Run): Promise<void> {
   const common = ['-q', '-o', 'Dpkg::Use-Pty=0', '-o', `DPkg::Lock::Timeout=${LOCK_PATIENCE_SECONDS}`];
   const hasService = (pkg: string) => exists(`/lib/systemd/system/${SERVICES[pkg]}`);
   const brought: string[] = [];
   for (const pkg of packages) if (SERVICES[pkg] && !(await hasService(pkg))) brought.push(SERVICES[pkg]);
-  // Stale lists still install what the mirror keeps; only the install decides.
+  // // Stale lists may still suffice; only the install decides.
   const update = await run(APT, ['update', ...common], options).catch((error: Error) => error);
   await withoutServices(() =>
     run(APT, ['install', ...common, '--yes', '--no-install-recommends', '--no-upgrade', ...packages], options),

@@ -5,14 +5,14 @@ import { isStaticExecutable } from './elf.ts';
 import { programOf, TOOLS, type ToolName, toolBundleOf } from './tools.ts';
 import { isFitting } from './version.ts';
 
-/** Folders that a root's tools are in, and that a person's PATH often lacks. */
+/** Folders of system tools that a person's PATH often lacks. */
 const MORE_FOLDERS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
-/** The reason when there is no file of the name anywhere. */
+/** Reason when no file of the name exists. */
 export const NOT_INSTALLED = 'not installed';
 
 const PATIENCE_MS = 5_000;
 
-/** Everything that a program writes when asked for its version; empty when it cannot be run. */
+/** Output of a program's version command; empty when it cannot be run. */
 const output = (file: string, args: string[]): Promise<string> =>
   new Promise((resolve) => {
     execFile(file, args, { timeout: PATIENCE_MS, killSignal: 'SIGKILL' }, (_, stdout, stderr) =>
@@ -20,13 +20,13 @@ const output = (file: string, args: string[]): Promise<string> =>
     );
   });
 
-/** The version that the file says it is of, if the tool is one that can be asked. */
+/** Version that a tool reports, if it can be queried. */
 async function versionOf(name: ToolName, file: string): Promise<string | undefined> {
   const { asks } = TOOLS[name];
   return asks ? asks.pattern.exec(await output(file, asks.args))?.[1] : undefined;
 }
 
-/** Finds a tool that is installed on the machine and fits. `reason` says why none did. */
+/** Finds an installed tool of a suitable version. `reason`: why none is suitable. */
 export async function findOnPath(
   name: ToolName,
   searchPath = process.env.PATH ?? '',
@@ -68,7 +68,7 @@ async function companionsMissing(name: ToolName, folder: string): Promise<ToolNa
   return missing;
 }
 
-/** The versions that will do, in words. */
+/** Suitable versions, for messages. */
 export const wanted = (name: ToolName): string => {
   const { version, oldest, accepts } = TOOLS[name];
   if (accepts === 'any') return 'any version';

@@ -2,34 +2,34 @@ import type { ToolName } from './tools.ts';
 
 export type ToolSource = 'cache' | 'path' | 'archive' | 'build' | 'package';
 
-/** What happens to a tool: `skipped` says why a source did not serve; `waiting` that another process is at it. */
+/** An event of a tool: `skipped` with the reason why a source failed; `waiting` for another process that fetches it. */
 export interface ProgressEvent {
   tool: ToolName;
   phase: 'working' | 'waiting' | 'skipped' | 'ready';
   source: ToolSource;
-  /** 0 to 1, of this tool from this source. */
+  /** 0 to 1, for this tool from this source. */
   fraction?: number;
-  /** Until every tool asked for so far is built, or this one downloaded. An estimate. */
+  /** Estimate until all requested tools are built, or this one is downloaded. */
   remainingSeconds?: number;
-  /** For `skipped` the reason, for `ready` the file, else what is going on. */
+  /** For `skipped` the reason, for `ready` the file, otherwise the present activity. */
   detail?: string;
 }
 
 export interface ToolWork {
-  /** Seconds on the machine that the weights were taken on. */
+  /** Seconds on the machine on which the weights were measured. */
   weight: number;
-  /** 0 to 1; absent when it is not begun. */
+  /** 0 to 1; absent before the start. */
   fraction?: number;
-  /** Since it was begun. */
+  /** Since the start. */
   elapsedSeconds?: number;
 }
 
-/** How much of what a running build has shown counts against what was expected: all of it when it is nearly done. */
+/** Weight of a running build's own progress against the estimate: full when nearly done. */
 const trust = (fraction: number) => Math.min(1, fraction * 1.5);
 
 /**
- * Seconds until all work is done, one after another. `speed` is how many seconds a unit of weight took here before.
- * A running build corrects the estimate for itself and, as it goes, for what follows.
+ * Seconds until all work is done sequentially. `speed`: seconds per unit of weight on this machine. A running build
+ * corrects the estimate for itself and increasingly for the rest.
  */
 export function estimateRemaining(work: readonly ToolWork[], speed: number): number {
   let remaining = 0;
@@ -50,7 +50,7 @@ export function estimateRemaining(work: readonly ToolWork[], speed: number): num
   return Math.round(remaining);
 }
 
-/** The next `speed` after a build of this weight took so long: the recent past counts half. */
+/** The `speed` after a build of this weight and duration: the latest build counts half. */
 export const learnedSpeed = (speed: number | undefined, weight: number, seconds: number): number => {
   const seen = seconds / weight;
   return speed === undefined ? seen : (speed + seen) / 2;

@@ -9,9 +9,8 @@ import { Toolchain, type ToolchainOptions } from './toolchain.ts';
 type Environment = Record<string, string | undefined>;
 
 /**
- * Finds Pulumi's engine when it is first needed: COPPICE_PULUMI, else as every tool (cache, PATH, release, `go build`, which
- * takes minutes, and of which everybody who waits for it is told). Rejects with what to do where it cannot be had; asked again, it
- * tries again.
+ * Finds Pulumi's engine on first use: COPPICE_PULUMI, otherwise like every tool (cache, PATH, release, `go build` of
+ * some minutes with progress for all waiters). Rejects with advice where it is unavailable; the next call tries again.
  */
 export function pulumiEngine(
   env: Environment,
@@ -45,7 +44,7 @@ export function pulumiEngine(
       found = undefined;
       throw error;
     });
-    // A function of this caller's own: two that wait with the same one are still two.
+    // // A separate function per caller, as two callers may pass the same one.
     const told = (text: string) => say?.(text);
     waiting.add(told);
     if (doing !== undefined) told(doing);
@@ -58,7 +57,7 @@ export function pulumiEngine(
   };
 }
 
-/** What happens to a tool, for whoever waits for it; undefined: nothing worth telling. */
+/** Progress message of a tool for its waiters; undefined: none. */
 export function doingText({ tool, phase, source, fraction, remainingSeconds }: ProgressEvent): string | undefined {
   if (phase === 'waiting') return `waiting for another process that installs ${tool}`;
   if (phase !== 'working' || (source !== 'archive' && source !== 'build')) return undefined;
@@ -71,8 +70,8 @@ const missing = (message: string) =>
   notYetConfigured(message, "Install pulumi 3 on the operator's PATH, or give its path in COPPICE_PULUMI.");
 
 /**
- * Directory for what must outlive the process (the state of clouds, their plugins): COPPICE_DATA, else in Coppice's home.
- * undefined: in a pod, whose files end with it, unless COPPICE_DATA names a volume.
+ * Directory that outlives the process (state of clouds, plugins): COPPICE_DATA, otherwise in Coppice's home. undefined:
+ * in a pod, whose files are lost, unless COPPICE_DATA names a volume.
  */
 export function dataDirectory(env: Environment): string | undefined {
   if (env.COPPICE_DATA) return env.COPPICE_DATA;
@@ -81,7 +80,7 @@ export function dataDirectory(env: Environment): string | undefined {
 }
 
 /**
- * Folder of Pulumi's engines and workers, with plugins that run: in the data directory. Elsewhere than in a pod, whose temporary folder is its
- * own, never below the temporary folder: other users of the machine could have made it before.
+ * Folder of Pulumi's engines and workers, which execute plugins: in the data directory. Outside a pod never in the
+ * shared temporary folder, where other users could have created it before.
  */
 export const pulumiHome = (env: Environment): string => join(dataDirectory(env) ?? tmpdir(), 'pulumi-home');

@@ -13,26 +13,26 @@ import { findOnPath, NOT_INSTALLED, wanted } from './path-source.ts';
 import { estimateRemaining, learnedSpeed, type ProgressEvent, type ToolSource, type ToolWork } from './progress.ts';
 import { cacheFolder, programOf, TOOL_NAMES, TOOLS, type ToolName, toolBundleOf } from './tools.ts';
 
-/** How long builds and packages wait for tools that may still join them. */
+/** Time for which builds and packages wait for more tools to join. */
 const GATHER_MS = 1_500;
 const TICK_MS = 1_000;
-/** The last part of a build is linking, which compiles nothing. */
+/** Share of compiling in a build; the rest is linking. */
 const COMPILING_SHARE = 0.95;
-/** A build that found more than this compiled already says nothing about the machine. */
+/** A build with more than this share already compiled does not measure the machine's speed. */
 const TELLING_SHARE = 0.6;
 
 export interface ToolchainOptions {
-  /** Folder of the cache; default as `toolsDirectory()`. */
+  /** Folder of the cache; default `toolsDirectory()`. */
   dir?: string;
   log?: Log;
   onProgress?: (event: ProgressEvent) => void;
-  /** Ends downloads, builds and installs that are under way. */
+  /** Aborts downloads, builds and installs. */
   signal?: AbortSignal;
-  /** In place of the real sources, for tests. */
+  /** Replacements of the real sources, for tests. */
   sources?: Partial<Sources>;
 }
 
-/** The outside world, as far as tools come from there. */
+/** External sources of tools. */
 export interface Sources {
   findOnPath: typeof findOnPath;
   fetchArchive: typeof fetchArchive;
@@ -59,14 +59,14 @@ interface RunningBuild {
   fraction: number;
 }
 
-/** A source did not serve, for a reason that is said to the person. */
+/** A source failed for a reason that is reported. */
 class SourceFailed extends Error {}
 
 const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 /**
- * Gets pinned tools, each from the first source that has it: cache, PATH, official release, `go build`, distribution
- * package. Only what is asked for is made. Any number of processes may use one cache at the same time.
+ * Fetches pinned tools, each from the first source that has it: cache, PATH, official release, `go build`, distribution
+ * package. Only requested tools are built. Any number of processes may share one cache.
  */
 export class Toolchain {
   readonly dir: string;
@@ -106,7 +106,7 @@ export class Toolchain {
     });
   }
 
-  /** The file of a tool that `ensure` has got. Throws when it has not. */
+  /** File of a tool fetched by `ensure`. Throws otherwise. */
   path(name: ToolName): string {
     const file = this.#found.get(name);
     if (!file) throw new Error(`ensure(['${name}']) must come before path('${name}')`);
@@ -114,8 +114,8 @@ export class Toolchain {
   }
 
   /**
-   * Gets tools and resolves to their files. Calls may overlap; what they share is got once.
-   * Throws one CoppiceError that names every tool that could not be had, why, and what to install.
+   * Fetches tools and resolves to their files. Concurrent calls share work. Throws one CoppiceError that names each
+   * unavailable tool, the reason, and what to install.
    */
   async ensure<Name extends ToolName>(names: readonly Name[]): Promise<Record<Name, string>> {
     const unique = [...new Set(names)];
@@ -144,7 +144,7 @@ export class Toolchain {
       return file;
     });
     this.#underWay.set(name, work);
-    // A later call may find what was missing: the person has installed it meanwhile.
+    // // A later call retries: the person may have installed the tool meanwhile.
     work.catch(() => this.#underWay.delete(name));
     return work;
   }
@@ -152,7 +152,7 @@ export class Toolchain {
   async #obtain(name: ToolName): Promise<string> {
     const { archive, build, package: pkg } = TOOLS[name];
     const reasons: string[] = [];
-    // Nothing comes between this and the first await: all tools of one ensure() are expected before any is dismissed.
+    // // No await precedes this: all tools of one ensure() are expected before any is dismissed.
     if (build) this.#builds.expect();
     if (pkg) this.#packages.expect();
     let isBuildExpected = build !== undefined;
@@ -279,7 +279,7 @@ export class Toolchain {
   async #buildMissing(go: string, names: ToolName[]): Promise<void> {
     const { module, group } = TOOLS[names[0]!].build!;
     const missing: ToolName[] = [];
-    // One tool of a bundle is of no use without the others. Those of another group are built by a command of their own.
+    // // A bundle is useless while incomplete. Tools of another group have their own build.
     for (const name of new Set(names.flatMap(toolBundleOf))) {
       if (TOOLS[name].build?.group === group && !(await this.#cache.find(name))) missing.push(name);
     }
@@ -293,7 +293,7 @@ export class Toolchain {
     try {
       this.#emitBuilding('fetching modules');
       const wantedPackages = await this.#dependenciesOf(go, missing);
-      // The modules of later builds come over the network while this one keeps the processors busy.
+      // // Modules of later builds are downloaded while this one uses the processors.
       void this.#fetchAhead(go);
       const compiled = this.#compiled.get(module) ?? new Set<string>();
       this.#compiled.set(module, compiled);
@@ -341,7 +341,7 @@ export class Toolchain {
   }
 
   async #installPackages(packages: string[]): Promise<void> {
-    // All of them come together: told of each, what apt-get says would fill two thirds of a first start's log.
+    // // Reported for one tool of the batch: apt-get's output for each would fill two thirds of a first start's log.
     const tool = TOOL_NAMES.find((name) => packages.includes(TOOLS[name].package ?? '') && this.#underWay.has(name));
     const tell = (phase: 'working' | 'waiting', detail: string) => {
       if (tool) this.#emit({ tool, phase, source: 'package', detail });
@@ -392,13 +392,13 @@ export class Toolchain {
       const { secondsPerWeight } = JSON.parse(await readFile(this.#speedFile, 'utf8')) as { secondsPerWeight: unknown };
       if (typeof secondsPerWeight === 'number' && secondsPerWeight > 0) this.#speed = secondsPerWeight;
     } catch {
-      // First build here, or a file that is of no use: the table's weights stand.
+      // // First build here, or an unreadable file: the table's weights apply.
     }
   }
 
   async #learn(names: ToolName[], seconds: number): Promise<void> {
     const weight = weightOf(names);
-    // A build of seconds is mostly the linker's start; it would shake the estimate for the long ones.
+    // // Builds of seconds are dominated by the linker's start, and would distort the estimate for long ones.
     if (weight < 20) return;
     this.#speed = learnedSpeed(this.#speed, weight, seconds);
     const draft = `${this.#speedFile}.${process.pid}`;
@@ -417,7 +417,7 @@ const SOURCE_WORDS: Record<ToolSource, string> = {
 
 const weightOf = (names: readonly ToolName[]) => names.reduce((sum, name) => sum + TOOLS[name].build!.weight, 0);
 
-/** Of tools that wait to be built: the first in the table's order, and all that are built with it. */
+/** Pending tools to build next: the first in the table's order, with its group. */
 function firstGroup(pending: readonly ToolName[]): ToolName[] {
   const ordered = TOOL_NAMES.filter((name) => pending.includes(name));
   const group = TOOLS[ordered[0]!].build!.group;

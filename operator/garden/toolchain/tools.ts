@@ -3,20 +3,20 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Go modules that tools are built from, one folder each with its go.mod. */
+/** Go modules from which tools are built, one folder each with its go.mod. */
 export const GO_MODULES = fileURLToPath(new URL('./go', import.meta.url));
 
-/** How an archive's checksum is published. `list` is the usual output of sha256sum, of one file or of many. */
+/** Published checksum of an archive. `list`: output of sha256sum for one or more files. */
 export interface Checksum {
   url: string;
   format: 'list' | 'github-asset';
 }
 
 export interface Archive {
-  /** `{arch}` stands for amd64 or arm64, `{node-arch}` for x64 or arm64, in every text here. */
+  /** `{arch}` stands for amd64 or arm64, `{node-arch}` for x64 or arm64, in all of these texts. */
   url: string;
   checksum: Checksum;
-  /** Path of the executable in the tar.gz; absent when the download is the executable itself. */
+  /** Path of the executable in the tar.gz; absent when the download is the executable. */
   member?: string;
 }
 
@@ -25,34 +25,34 @@ interface GoBuild {
   module: string;
   package: string;
   ldflags: string;
-  /** What is wanted is the program of the package's tests. Such a tool is alone in its group. */
+  /** The tool is the package's test binary, alone in its group. */
   isTest?: true;
-  /** Tools of one group are linked by one call of `go build`, side by side. */
+  /** Tools of a group are linked in parallel by one `go build`. */
   group: string;
-  /** Seconds on 2 quiet cores with the builds above it in the table done before; only their proportions matter much. */
+  /** Seconds on 2 idle cores after the preceding builds of the table; mainly the proportions matter. */
   weight: number;
 }
 
-/** A version of Kubernetes that can be had, without "v". The first is the garden's own. */
+/** A supported Kubernetes version, without "v". The first is the garden's own. */
 export const KUBERNETES_VERSIONS = ['1.36.3', '1.35.4'] as const;
 export type KubernetesVersion = (typeof KUBERNETES_VERSIONS)[number];
 
 export interface Tool {
-  /** Name of its executable, where that is not the tool's: of two versions of one program. */
+  /** Name of its executable where it differs from the tool's: for two versions of one program. */
   program?: string;
-  /** What we pin: the release that is fetched or built. */
+  /** Pinned version: the release that is fetched or built. */
   version: string;
-  /** What a file found on PATH must be: same minor and no older patch; no older than `oldest`; or just there. */
+  /** Condition for a file on PATH: same minor and no older patch; at least `oldest`; or any. */
   accepts: 'same-minor' | 'at-least' | 'any';
   /** For `at-least`. */
   oldest?: string;
-  /** Arguments that make it tell its version, and where in the answer that stands (first group). */
+  /** Arguments that print the version, and its pattern in the output (first group). */
   asks?: { args: string[]; pattern: RegExp };
-  /** Goes into images without a C library, so a dynamically linked one will not do. */
+  /** Must be statically linked, since images contain no C library. */
   isStatic?: boolean;
-  /** Tools of one bundle lie in one folder, whatever their source: they find each other there. */
+  /** Tools of a bundle share one folder, in which they find each other, whatever their source. */
   bundle?: string;
-  /** Where to look beside PATH. */
+  /** Folders searched beside PATH. */
   folders?: string[];
   archive?: Archive;
   build?: GoBuild;
@@ -68,11 +68,11 @@ const KONNECTIVITY = '0.36.0';
 const LOCAL_PATH = '0.0.30';
 const METRICS_SERVER = '0.9.0';
 const CONTAINERD = '2.4.2';
-/** The oldest with image volumes and with the configuration that is written for it. */
+/** The oldest with image volumes and with the generated configuration's version. */
 const OLDEST_CONTAINERD = '2.1';
 const RUNC = '1.5.2';
 const CNI_PLUGINS = '1.9.1';
-/** The newest of pkg/v3 that the module proxy serves; it drives newer SDKs (theirs asks for 3.2 or later). */
+/** The newest of pkg/v3 that the module proxy serves; it supports newer SDKs (theirs requires 3.2 or later). */
 const PULUMI = '3.256.0';
 const DISTRIBUTION = '3.1.2';
 const HELM = '4.3.1';
@@ -95,7 +95,7 @@ function kubernetesFlags(version: string): string {
 
 /**
  * @param module folder under GO_MODULES
- * @returns programs of that version; of one `group` are those that are linked side by side, within their module
+ * @returns programs of the version; those of one `group` are linked in parallel within their module
  */
 const kubernetesOf =
   (version: KubernetesVersion, module: string) =>
@@ -121,11 +121,11 @@ const kubernetes = kubernetesOf('1.36.3', 'kubernetes');
 const kubernetes135 = kubernetesOf('1.35.4', 'kubernetes-1.35');
 const KUBEADM_VERSION = { args: ['version', '--output=short'], pattern: /^v(\d+\.\d+\.\d+)/m };
 
-/** A program that Kubernetes' own tests need: what their images are made of is released in images alone. */
+/** A program for Kubernetes' own tests, whose image contents are published as images only. */
 const kubernetesTest = (pkg: string, weight: number): Tool => ({
   version: '1.36.3',
   accepts: 'any',
-  // What lies on PATH tells no version.
+  // // Files on PATH report no version.
   folders: [],
   isStatic: true,
   build: {
@@ -136,7 +136,7 @@ const kubernetesTest = (pkg: string, weight: number): Tool => ({
     weight,
   },
 });
-/** One that is released in an archive of its own, beside the other. */
+/** A test program published in a separate archive. */
 const releasedTest = (program: string, tool: Tool): Tool => {
   const url = `https://dl.k8s.io/v${tool.version}/kubernetes-test-linux-{arch}.tar.gz`;
   const member = `kubernetes/test/bin/${program}`;
@@ -196,11 +196,11 @@ const cniPlugin = (name: string): Tool => {
   };
 };
 
-/** Its project publishes images alone, and its programs tell no version. */
+/** Published as images only, and its programs report no version. */
 const konnectivity = (name: string, weight: number): Tool => ({
   version: KONNECTIVITY,
   accepts: 'any',
-  // What lies on PATH may be of any version.
+  // // Files on PATH may be of any version.
   folders: [],
   isStatic: true,
   build: {
@@ -212,7 +212,7 @@ const konnectivity = (name: string, weight: number): Tool => ({
   },
 });
 
-/** Our own program: its version carries a digest of the source, so that a changed source is built again. */
+/** A program of Coppice's own: its version contains a digest of the source, so that a change triggers a build. */
 const own = (name: string, version: string): Tool => {
   const digest = createHash('sha256')
     .update(readFileSync(join(GO_MODULES, name, 'main.go')))
@@ -220,7 +220,7 @@ const own = (name: string, version: string): Tool => {
   return {
     version: `${version}-${digest.slice(0, 8)}`,
     accepts: 'any',
-    // Another program of the name on PATH is not ours.
+    // // Programs of this name on PATH are unrelated.
     folders: [],
     isStatic: true,
     build: { module: name, package: '.', ldflags: STRIP, group: name, weight: 1 },
@@ -229,7 +229,7 @@ const own = (name: string, version: string): Tool => {
 
 const packaged = (pkg: string): Tool => ({ version: 'any', accepts: 'any', package: pkg });
 
-/** Every tool, in the order in which the first garden needs them: builds are done in this order. */
+/** All tools in the order in which the first garden needs them, which is the build order. */
 const table = {
   etcd: etcd(
     'etcd',
@@ -275,7 +275,7 @@ const table = {
     isStatic: true,
     archive: {
       url: `https://github.com/kubernetes-sigs/kwok/releases/download/v${KWOK}/kwok-linux-{arch}`,
-      // The project publishes no checksum files; GitHub states the digest of what was uploaded.
+      // // The project publishes no checksum files; GitHub states the digest of the upload.
       checksum: {
         url: `https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags/v${KWOK}`,
         format: 'github-asset',
@@ -289,7 +289,7 @@ const table = {
       weight: 70,
     },
   },
-  // After all that a first cluster needs to become Ready. Its project publishes images alone.
+  // // After everything that a first cluster needs to become Ready. Published as images only.
   'local-path-provisioner': {
     version: LOCAL_PATH,
     accepts: 'any',
@@ -310,14 +310,14 @@ const table = {
     { args: ['version'], pattern: /^etcdctl version: (\d+\.\d+\.\d+)/m },
     7,
   ),
-  // Makes an etcd of a snapshot.
+  // // Restores an etcd from a snapshot.
   etcdutl: etcd(
     'etcdutl',
     'go.etcd.io/etcd/etcdutl/v3',
     { args: ['version'], pattern: /^etcdutl version: (\d+\.\d+\.\d+)/m },
     7,
   ),
-  // Both for clusters whose machines are outside of the seed.
+  // // Both for clusters whose machines are outside the seed.
   'proxy-server': konnectivity('proxy-server', 15),
   'proxy-agent': konnectivity('proxy-agent', 4),
   echo: own('echo', '1'),
@@ -342,7 +342,7 @@ const table = {
       weight: 240,
     },
   },
-  // Only once somebody asks for it. Its project publishes images alone.
+  // // Built on request only. Published as images only.
   'metrics-server': {
     version: METRICS_SERVER,
     accepts: 'any',
@@ -362,7 +362,7 @@ const table = {
   'kubelet-1.35': kubernetes135('kubelet', 'kubernetes', 30),
   'kube-proxy-1.35': kubernetes135('kube-proxy', 'kubernetes', 12),
   'kubeadm-1.35': kubernetes135('kubeadm', 'kubeadm', 30, KUBEADM_VERSION),
-  // For tests only, which install the chart by it.
+  // // Used by tests only, to install the chart.
   helm: {
     version: HELM,
     accepts: 'same-minor',
@@ -380,11 +380,11 @@ const table = {
       weight: 60,
     },
   },
-  // For tests only, which choose one of its programs by ARGOCD_BINARY_NAME.
+  // // Used by tests only, which select one of its programs by ARGOCD_BINARY_NAME.
   'argo-cd': {
     version: ARGO_CD,
     accepts: 'any',
-    // What lies on PATH under another name is the command line of any version.
+    // // Files on PATH under another name are the CLI, of any version.
     folders: [],
     archive: {
       url: `https://github.com/argoproj/argo-cd/releases/download/v${ARGO_CD}/argocd-linux-{arch}`,
@@ -401,7 +401,7 @@ const table = {
       weight: 170,
     },
   },
-  // For tests only: the registry that others are measured by.
+  // // Used by tests only: the reference registry for comparisons.
   registry: {
     version: DISTRIBUTION,
     accepts: 'any',
@@ -416,7 +416,7 @@ const table = {
     },
     build: { module: 'distribution', package: '.', ldflags: STRIP, group: 'registry', weight: 25 },
   },
-  // For conformance tests only: Kubernetes' own, what runs them side by side, and what is in the images of their pods.
+  // // Used by conformance tests only: Kubernetes' tests, their parallel runner, and contents of their pods' images.
   'e2e.test': releasedTest('e2e.test', {
     ...e2eTest,
     build: { ...e2eTest.build!, isTest: true, group: 'kubernetes/e2e.test' },
@@ -451,7 +451,7 @@ const table = {
   umount: packaged('mount'),
   unshare: packaged('util-linux'),
   nsenter: packaged('util-linux'),
-  // The way out of a garden, in user mode. Older ones have no sandbox.
+  // // Outbound access of a garden, in user mode. Older versions have no sandbox.
   slirp4netns: {
     version: '1.2.0',
     accepts: 'at-least',
@@ -459,7 +459,7 @@ const table = {
     asks: { args: ['--version'], pattern: /^slirp4netns version (\d+\.\d+\.\d+)/m },
     package: 'slirp4netns',
   },
-  // Of Argo CD, in tests.
+  // // For Argo CD, in tests.
   'redis-server': packaged('redis-server'),
   git: packaged('git'),
 } satisfies Record<string, Tool>;
@@ -470,7 +470,7 @@ export const TOOLS: Readonly<Record<ToolName, Tool>> = table;
 
 export const TOOL_NAMES = Object.keys(table) as ToolName[];
 
-/** The tool that is this program of Kubernetes at this version. Throws where the table has none. */
+/** The tool for a Kubernetes program at a version. Throws where the table has none. */
 export function kubernetesTool(program: string, version: KubernetesVersion): ToolName {
   const found = TOOL_NAMES.find((name) => TOOLS[name].version === version && TOOLS[name].program === program);
   if (!found) throw new Error(`there is no ${program} of Kubernetes ${version}`);
@@ -483,11 +483,11 @@ export const isBuilt = (name: ToolName): boolean => TOOLS[name].build !== undefi
 /** Name of a tool's executable. */
 export const programOf = (name: ToolName): string => TOOLS[name].program ?? name;
 
-/** Folder of the cache that holds a tool: `<program or bundle>-<version>`. */
+/** The cache's folder of a tool: `<program or bundle>-<version>`. */
 export const cacheFolder = (name: ToolName): string =>
   `${TOOLS[name].bundle ?? programOf(name)}-${TOOLS[name].version}`;
 
-/** Everything that lies in one folder with this tool, itself included. */
+/** All tools that share a folder with this one, itself included. */
 export const toolBundleOf = (name: ToolName): ToolName[] => {
   const { bundle } = TOOLS[name];
   return bundle === undefined ? [name] : TOOL_NAMES.filter((other) => TOOLS[other].bundle === bundle);

@@ -5,7 +5,7 @@ const parse = (version: string): [number, number, number] => {
   return match ? [Number(match[1]), Number(match[2]), Number(match[3] ?? 0)] : [0, 0, 0];
 };
 
-/** Whether a found version will do for the pinned one. */
+/** Whether a found version satisfies the pinned one. */
 export const isFitting = (found: string, pinned: string, accepts: Tool['accepts']): boolean => {
   if (accepts === 'any') return true;
   const [major, minor, patch] = parse(found);

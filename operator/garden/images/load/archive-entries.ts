@@ -4,16 +4,16 @@ import { BLOCK, padding } from '../tar.ts';
 
 /** A file in an archive. */
 export interface ArchiveEntry {
-  /** Byte at which its content begins, and its length. */
+  /** Byte offset of its content, and its length. */
   offset: number;
   size: number;
 }
 
-/** Names longer than that are in no archive of images. */
+/** Longer names do not occur in image archives. */
 const LONGEST_NAME = 64 * 1024;
 const MOST_ENTRIES = 1_000_000;
 
-/** Files of a tar by name, as Docker, Podman, containerd and GNU tar write them; links stand for what they lead to. */
+/** Files of a tar by name, as Docker, Podman, containerd and GNU tar write them; links are resolved. */
 export async function archiveEntries(handle: FileHandle): Promise<Map<string, ArchiveEntry>> {
   const files = new Map<string, ArchiveEntry>();
   const links = new Map<string, string>();
@@ -40,7 +40,7 @@ export async function archiveEntries(handle: FileHandle): Promise<Map<string, Ar
     const short = text(header, 0, 100);
     const name = posix.normalize(next.name ?? (prefix ? `${prefix}/${short}` : short));
     const target = next.target ?? text(header, 157, 100);
-    // Of old Docker: a layer that two images share is a link in the second's folder.
+    // // Written by old Docker: a layer shared by two images is a link in the second's folder.
     if (type === '2') links.set(name, posix.join(posix.dirname(name), target));
     else if (type === '1') links.set(name, posix.normalize(target));
     else if (type === '0' || type === '\0') files.set(name, { offset, size });
@@ -53,7 +53,7 @@ export async function archiveEntries(handle: FileHandle): Promise<Map<string, Ar
   return files;
 }
 
-/** Reads a piece of a file. Throws where the file is shorter. */
+/** Reads part of a file. Throws where the file is shorter. */
 export async function readAt(handle: FileHandle, position: number, size: number): Promise<Buffer> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(size), 0, size, position);
   if (bytesRead < size) throw new Error('the archive is incomplete');
@@ -63,7 +63,7 @@ export async function readAt(handle: FileHandle, position: number, size: number)
 const text = (data: Buffer, from: number, length: number) =>
   data.toString('utf8', from, from + length).replace(/\0.*$/s, '');
 
-/** Octal text, or binary where that is too small (8 GiB and more). */
+/** Octal text, or binary for 8 GiB and more. */
 function number(header: Buffer, from: number, length: number): number {
   if ((header[from]! & 0x80) === 0) return Number.parseInt(text(header, from, length).trim() || '0', 8);
   let value = header[from]! & 0x7f;
@@ -71,7 +71,10 @@ function number(header: Buffer, from: number, length: number): number {
   return value;
 }
 
-/** Records `LENGTH KEY=VALUE\n` of a POSIX header. */
+/**
+ * Records `LENGTH KEY=VALUE
+ * ` of a POSIX header.
+ */
 function extended(data: Buffer): { name?: string; size?: number; target?: string } {
   const found: { name?: string; size?: number; target?: string } = {};
   for (let position = 0; position < data.length; ) {

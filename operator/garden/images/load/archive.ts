@@ -5,12 +5,12 @@ import { manifestType } from '../manifest-type.ts';
 import { fullReference } from '../reference.ts';
 import { type ArchiveEntry, archiveEntries, readAt } from './archive-entries.ts';
 
-/** A blob of an image: a piece of the archive, or text that was made for it. */
+/** A blob of an image: a part of the archive, or generated text. */
 export type Piece = { digest: string; size: number } & ({ entry: ArchiveEntry } | { data: Buffer });
 
-/** An image as an archive has it, for this platform. */
+/** An image in an archive, for this platform. */
 export interface ArchivedImage {
-  /** Full name, `host/repository:tag`; undefined where the archive does not say. */
+  /** Full name, `host/repository:tag`; undefined where the archive has none. */
   ref: string | undefined;
   manifest: Piece & { data: Buffer };
   mediaType: string;
@@ -35,15 +35,18 @@ const JSON_BYTES = 16 * 1024 ** 2;
 const PIECE = 1024 * 1024;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const DEEPEST = 4;
-/** Says of a manifest what it is about: BuildKit puts how an image was built beside it. */
+/** Annotation of a manifest's subject: BuildKit adds build attestations as manifests. */
 const ATTESTATION = 'vnd.docker.reference.type';
 
-/** Images of an archive that `docker save`, `podman save`, `ctr images export` or an OCI tool wrote. Throws where it is none. */
+/**
+ * Images of an archive written by `docker save`, `podman save`, `ctr images export` or an OCI tool. Throws for other
+ * files.
+ */
 export async function readArchive(handle: FileHandle): Promise<ArchivedImage[]> {
   const entries = await archiveEntries(handle);
   const archive = { handle, entries };
   const index = await json<{ manifests?: Descriptor[] }>(archive, 'index.json');
-  // Docker writes both since 25; before, it wrote an index of nothing beside its own.
+  // // Docker writes both since version 25; before, its index was empty.
   if (index?.manifests?.length) return Promise.all(forHere(index.manifests).map((one) => ofLayout(archive, one)));
   const list = await json<DockerImage[]>(archive, 'manifest.json');
   if (!Array.isArray(list) || list.length === 0)
@@ -69,23 +72,23 @@ const blobName = (digest: string): string => {
   return `blobs/sha256/${digest.slice('sha256:'.length)}`;
 };
 
-/** Whether nodes of this machine run it. An attestation is no image at all. */
+/** Whether nodes of this machine run the manifest's image. Attestations are no images. */
 function isForHere({ platform, annotations }: Descriptor): boolean {
   if (annotations?.[ATTESTATION] !== undefined) return false;
   return !platform || (platform.architecture === imageArchitecture() && platform.os === 'linux');
 }
 
-/** Of an index: those for this platform, each beside which others of its name may be for other platforms. All, where none of a name is. */
+/** Manifests of an index for this platform; all, where none of a name matches. */
 function forHere(manifests: readonly Descriptor[]): Descriptor[] {
   const byName = Map.groupBy(manifests, (one) => nameOf(one) ?? '');
   return [...byName.values()].flatMap((group) => (group.some(isForHere) ? group.filter(isForHere) : group.slice(0, 1)));
 }
 
-/** Names it, as containerd and Docker do, or by a tag alone. */
+/** The image's name from containerd and Docker, or a tag alone. */
 const nameOf = ({ annotations }: Descriptor): string | undefined =>
   annotations?.['io.containerd.image.name'] ?? annotations?.['org.opencontainers.image.ref.name'];
 
-/** A name as pods use it, without a digest beside a tag; undefined where it is only a tag, an image's ID, or a digest. */
+/** A full name as in pods, without a digest beside the tag; undefined for a tag, image ID or digest alone. */
 function refOf(name: string | undefined): string | undefined {
   const tagged = name?.replace(/@sha256:[0-9a-f]+$/, '');
   const hasTag = tagged === name || /:[^/]*$/.test(tagged ?? '');
@@ -115,7 +118,7 @@ async function ofLayout(archive: Archive, top: Descriptor): Promise<ArchivedImag
   return { ref, manifest: { digest, size: data.length, data }, mediaType, blobs };
 }
 
-/** The manifest for this platform that is in the archive, from an index down. */
+/** The archive's manifest for this platform, resolved from an index. */
 async function manifestOf(archive: Archive, from: Descriptor, what: string, depth = 0): Promise<Descriptor> {
   const found = await json<Partial<Manifest> & { manifests?: Descriptor[] }>(archive, blobName(from.digest));
   if (found?.config && found.layers) return from;
@@ -133,7 +136,7 @@ interface DockerImage {
   Layers: string[];
 }
 
-/** Of Docker's own form: its layers have names of files, and get those of their contents. */
+/** An image in Docker's own format: its layers are named by file and get the digests of their contents. */
 async function ofDocker(archive: Archive, { Config, RepoTags, Layers }: DockerImage): Promise<ArchivedImage[]> {
   const what = RepoTags?.[0] ?? Config;
   const piece = async (name: string): Promise<Piece & { type: string }> => {
@@ -161,7 +164,7 @@ async function ofDocker(archive: Archive, { Config, RepoTags, Layers }: DockerIm
   return refs.map((ref) => ({ ref, ...image }));
 }
 
-/** How a piece of a file is compressed, by its first bytes. */
+/** Compression of a part of a file, by its first bytes. */
 export async function compressionOf(
   handle: FileHandle,
   { offset, size }: ArchiveEntry,
@@ -171,7 +174,7 @@ export async function compressionOf(
   return start.readUInt32LE(0) === 0xfd2fb528 ? 'zstd' : undefined;
 }
 
-/** The content of an entry, piece by piece. */
+/** Content of an entry in chunks. */
 export async function* entryContentOf(handle: FileHandle, { offset, size }: ArchiveEntry): AsyncGenerator<Buffer> {
   for (let position = 0; position < size; position += PIECE) {
     yield await readAt(handle, offset + position, Math.min(PIECE, size - position));

@@ -8,8 +8,8 @@ const LOOK_MS = 20_000;
 const SAVE_MS = 30 * 60_000;
 
 /**
- * Runs a program of this machine; rejects with what it says.
- * @param file that takes its standard output, as long as the disk has room
+ * Runs a program of this machine; rejects with its error output.
+ * @param file receives standard output, while the disk has room
  */
 type Run = (command: string[], timeoutMs: number, file?: string) => Promise<string>;
 
@@ -26,10 +26,10 @@ const runHere: Run = (command, timeoutMs, file) =>
     }),
   });
 
-/** Someone on this machine who may have an image. */
+/** A container engine on this machine that may have an image. */
 interface Engine {
   name: string;
-  /** Saves it into a file. Rejects where that cannot be. */
+  /** Saves the image into a file. Rejects on failure. */
   save: (run: Run, image: string, ref: string, file: string) => Promise<unknown>;
 }
 
@@ -51,7 +51,7 @@ const ENGINES: readonly Engine[] = [
   {
     name: 'containerd',
     save: async (run, _, ref, file) => {
-      // Where no containerd listens, ctr would wait for one for ten seconds.
+      // // Without a running containerd ctr would wait ten seconds.
       const list = ['ctr', '--connect-timeout', '2s', 'namespaces', 'list', '--quiet'];
       const namespaces = (await run(list, LOOK_MS)).split('\n').filter(Boolean);
       for (const namespace of namespaces) {
@@ -65,8 +65,8 @@ const ENGINES: readonly Engine[] = [
 ];
 
 /**
- * Saves an image into an archive, from the first of Docker, Podman and containerd that has it. Resolves to who had it.
- * Throws with what each of them says.
+ * Saves an image from the first of Docker, Podman and containerd that has it. Resolves to the engine's name. Throws all
+ * engines' errors.
  * @param ref full name of the image
  */
 export async function saveFromEngine(image: string, ref: string, file: string, run = runHere): Promise<string> {

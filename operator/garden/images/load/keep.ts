@@ -5,20 +5,20 @@ import { diskRoom, KEPT_FREE_BYTES } from '../../host/disk-room.ts';
 import { padding, TAR_END, tarHeader } from '../tar.ts';
 import { type ArchivedImage, entryContentOf, type Piece, readArchive } from './archive.ts';
 
-/** What the header of a tar can say of an entry. */
+/** Size limit of an entry in a tar header. */
 const TAR_BYTES = 8 * 1024 ** 3;
 
 interface Loaded {
   /** Full name of the image. */
   ref: string;
-  /** Of its manifest. */
+  /** Digest of its manifest. */
   digest: string;
 }
 
 /**
- * Puts the images of an archive where the garden's mirror takes them from; each takes the place of the one of its name.
- * @param as the name to give to the one image of an archive; absent: as the archive names its images
- * @param folder of loaded images. Throws with what is wrong with the archive.
+ * Stores an archive's images in the mirror's folder, replacing those of the same name.
+ * @param as new name for an archive's only image; absent: names of the archive
+ * @param folder of loaded images. Throws the fault of an invalid archive
  */
 export async function keepImages(file: string, folder: string, as?: string): Promise<Loaded[]> {
   const handle = await open(file, 'r');
@@ -37,7 +37,7 @@ export async function keepImages(file: string, folder: string, as?: string): Pro
   }
 }
 
-/** The image of a name: Docker saves all tags of a name without one, and an image has an entry for each of its tags. */
+/** The image of a name: `docker save` without a tag saves all tags, and an image has an entry per tag. */
 function theOne(images: readonly ArchivedImage[], name: string): ArchivedImage {
   const named = images.find(({ ref }) => ref === name);
   const different = new Set(images.map(({ manifest }) => manifest.digest)).size;

@@ -6,17 +6,17 @@ import { PODS, type Pod } from '../../../kube/resources.ts';
 const PULL_MS = 10 * 60_000;
 const AT_ONCE = 4;
 
-/** A node that has, or has not, taken an image. */
+/** Result of an image update on a node. */
 interface NodeResult {
   node: string;
   taken: boolean;
   error?: string;
 }
 
-/** Whose machines are meant: one cluster's, or all that have an image of the name already. */
+/** Machines to update: one cluster's, or all that already have an image of the name. */
 type Machines = { name: string; namespace: string } | 'those that have it';
 
-/** Of the machine's image: with `always`, or where there is one of the name, it is taken from the mirror. */
+/** Script on a machine: with `always`, or where it has an image of the name, the image is pulled from the mirror. */
 const TAKE = `
 PATH=/opt/coppice/bin:/opt/coppice/runtime:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 ref=$1 always=$2
@@ -24,7 +24,7 @@ if [ "$always" != yes ] && [ -z "$(ctr -n k8s.io images list -q "name==$ref")" ]
 ctr -n k8s.io images pull --hosts-dir /etc/coppice/certs.d "$ref" >/dev/null && echo taken
 `;
 
-/** Machines that run in the seed of a garden. */
+/** Machines in a garden's seed. */
 export async function machinePods(client: KubeClient, machines: Machines): Promise<Pod[]> {
   const labels: Record<string, string> = { [LABELS.role]: ROLES.machine };
   if (machines !== 'those that have it') {
@@ -39,8 +39,9 @@ export async function machinePods(client: KubeClient, machines: Machines): Promi
 }
 
 /**
- * Has nodes take an image of the mirror at once, in place of one of the same name: a pod with IfNotPresent would get the old one.
- * @param kubeconfig of the garden, whose seed the machines are in
+ * Makes nodes pull an image from the mirror at once, replacing one of the same name: pods with IfNotPresent would get
+ * the old one.
+ * @param kubeconfig of the garden whose seed has the machines
  */
 export async function takeOnNodes(
   kubeconfig: string,

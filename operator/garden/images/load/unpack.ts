@@ -7,8 +7,8 @@ import { diskRoom, whileRoom } from '../../host/disk-room.ts';
 import { compressionOf } from './archive.ts';
 
 /**
- * The archive as a plain tar: itself, or an unpacked copy in `folder`. Throws NoRoomError where the copy would fill the disk: gzip and zstd
- * make gigabytes of some megabytes.
+ * The archive as a plain tar: itself, or an unpacked copy in `folder`. Throws NoRoomError where the copy would fill the
+ * disk: gzip and zstd can expand megabytes to gigabytes.
  */
 export async function unpackArchive(path: string, folder: string, room = diskRoom): Promise<string> {
   const packed = await packedBy(path);

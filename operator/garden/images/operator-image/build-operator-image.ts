@@ -18,23 +18,23 @@ import {
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
 const NODE = '/usr/local/bin/node';
 const PULUMI = '/usr/local/bin/pulumi';
-/** Node brings certificates of its own; Pulumi's engine and plugins read the system's. */
+/** Node includes its own certificates; Pulumi's engine and plugins read the system's. */
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
 const [EXECUTABLE, READABLE] = [0o555, 0o444];
 
-/** What the image is called where nobody says another name: no registry has it. The chart's default is the same. */
+/** Default image name, which no registry has. Same as the chart's default. */
 export const OPERATOR_REPOSITORY = 'coppice.local/operator';
 
-/** Name of the image of this checkout. */
+/** Image name of this checkout. */
 export const operatorImageName = async (): Promise<string> => {
   const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
   return `${OPERATOR_REPOSITORY}:${version}`;
 };
 
 /**
- * Makes the image of the operator from this checkout: the pinned Node runtime with the libraries of this machine that it is linked to, the
- * sources, the production modules, and Pulumi's engine. Equal contents are the same image. Resolves to its tar, an OCI layout.
- * Throws with what is missing.
+ * Builds the operator's image from this checkout: the pinned Node runtime with the linked libraries of this machine,
+ * sources, production modules, and Pulumi's engine. Equal contents give the same image. Resolves to its tar, an OCI
+ * layout. Throws a list of missing parts.
  * @param ref full name, `host/repository:tag`
  */
 export async function buildOperatorImage(ref: string, toolchain: Toolchain): Promise<string> {
@@ -72,7 +72,7 @@ export async function buildOperatorImage(ref: string, toolchain: Toolchain): Pro
       user: `${OPERATOR_UID}:${OPERATOR_UID}`,
       workingDir: APP_FOLDER,
       entrypoint: [NODE, 'operator/main.ts'],
-      // The only folder that can be written to, where the pod's root file system is read-only.
+      // // The only writable folder with a read-only root file system.
       env: {
         HOME: '/tmp',
         NODE_ENV: 'production',
@@ -95,7 +95,7 @@ export async function productionModuleFiles(): Promise<string[]> {
   >[0];
   const names = await Promise.all(
     productionPackages(lock).map(async (folder) => {
-      // A package within a package has a line of its own.
+      // // Nested packages have their own lines.
       const all = await filesIn(folder, (name) => name !== 'node_modules');
       return all.filter((name) => isRead(relative(folder, name)));
     }),
@@ -108,7 +108,7 @@ async function sourceFiles(): Promise<string[]> {
   return [...names.flat().filter(isSource), 'package.json'].sort();
 }
 
-/** Files below a folder of the checkout, by their paths in it. */
+/** Files below a folder of the checkout, by relative path. */
 async function filesIn(folder: string, enter: (name: string) => boolean): Promise<string[]> {
   const entries = await readdir(join(ROOT, folder), { withFileTypes: true }).catch(() => {
     throw new Error(`there is no ${folder} in ${ROOT}: run bin/setup`);

@@ -15,7 +15,7 @@ const COPPICE = fileURLToPath(new URL('../../../../bin/coppice', import.meta.url
 const USAGE = 'usage: npm run image -- [--name HOST/REPOSITORY:TAG] [--output FILE.tar] [--load]';
 const MIB = 1024 * 1024;
 
-/** `npm run image`: makes the operator's image; copies it to a file, or puts it into the mirror of the embedded garden. */
+/** `npm run image`: builds the operator's image; copies it to a file, or into the mirror of the embedded garden. */
 async function main(): Promise<number> {
   const { values } = parseArgs({
     options: { name: { type: 'string' }, output: { type: 'string' }, load: { type: 'boolean' } },

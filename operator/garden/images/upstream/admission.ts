@@ -6,7 +6,9 @@ import { hostOf } from '../../../kube/http/address-guard.ts';
 import { isOwnAddress } from '../../host/own-addresses.ts';
 import { PullError } from './errors.ts';
 
-/** Never a registry: this host by itself, multicast, and where clouds tell secrets to who asks. */
+/**
+ * Addresses that are never registries: this host itself, multicast, and cloud metadata services that reveal secrets.
+ */
 const NEVER = addressList([
   '0.0.0.0/8',
   '127.0.0.0/8',
@@ -21,8 +23,8 @@ const NEVER = addressList([
 ]);
 
 /**
- * Judges an address that the mirror is to connect to. Whoever can reach the mirror chooses it, a pod for example, and the mirror is in the
- * host's network: without this a pod could ask what listens on the host's loopback, and the garden's own ports.
+ * Checks an address before the mirror connects to it. Clients of the mirror, for example pods, choose the address, and
+ * the mirror is in the host's network: otherwise a pod could reach the host's loopback and the garden's own ports.
  * @param own ranges of the garden. Throws PullError.
  */
 export function judgeAddress(own: readonly string[], isOwn = isOwnAddress): (address: string) => void {
@@ -35,24 +37,24 @@ export function judgeAddress(own: readonly string[], isOwn = isOwnAddress): (add
   };
 }
 
-/** Finds the addresses of a name; rejects where there are none. */
+/** Resolves a name to addresses; rejects where there are none. */
 type Lookup = (host: string) => Promise<readonly { address: string }[]>;
 
 export const lookupHere: Lookup = (host) => lookup(host, { all: true });
 
-/** How long a name may take to be found before it counts as one that is unknown here. */
+/** Timeout of a look-up, after which a name counts as unknown here. */
 const LOOKUP_MS = 2_000;
 const UNKNOWN_FOR_MS = 10 * 60_000;
 const UNKNOWN_KEPT = 1000;
 
 /**
- * Judges names that a proxy is to connect to, which looks them up itself: one on this machine would go to its loopback for whoever names a
- * host of theirs so. Behind many proxies names of the internet are not known: what is not found here is the proxy's to judge.
+ * Checks names that a proxy will resolve: a proxy on this machine would connect to its loopback for a name that
+ * resolves to it. Behind many proxies internet names do not resolve; the proxy then decides.
  */
 export class ProxiedNames {
   readonly #admit: (address: string) => void;
   readonly #lookup: Lookup;
-  /** Until when names are not looked up again, as each look may take long. */
+  /** Until when names are not looked up again, since each look-up may take long. */
   readonly #unknown = new Map<string, number>();
 
   constructor(admit: (address: string) => void, find: Lookup) {
@@ -60,7 +62,7 @@ export class ProxiedNames {
     this.#lookup = find;
   }
 
-  /** Throws PullError when one of the addresses is refused. */
+  /** Throws PullError when an address of the name is refused. */
   async judge(url: URL): Promise<void> {
     const host = hostOf(url);
     if (isIP(host) !== 0 || (this.#unknown.get(host) ?? 0) > Date.now()) return;
@@ -73,7 +75,7 @@ export class ProxiedNames {
   }
 }
 
-/** Judges a URL's host where it is an address; names are judged when they are looked up. Throws PullError. */
+/** Checks a URL's host where it is an address; names are checked when resolved. Throws PullError. */
 export function admitLiteral(url: URL, admit: (address: string) => void): void {
   const host = hostOf(url);
   if (isIP(host) !== 0) admit(host);

@@ -11,19 +11,19 @@ interface Kept {
 
 interface CacheOptions {
   folder: string;
-  /** Bytes that it may hold, as it is now. */
+  /** Present size limit in bytes. */
   limit: () => number;
-  /** Digests in hex that nodes have. Asked only when room is to be made. */
+  /** Digests in hex of nodes' blobs. Called only when space is needed. */
   inUse: () => Promise<ReadonlySet<string>>;
 }
 
 const DRAFTS = 'drafts';
-/** A file's time on disk is as exact as that: each use would else be a write. */
+/** Precision of a file's time of use: otherwise each use would be a write. */
 const USED_MS = 3600_000;
 
 /**
- * Blobs, manifests and tags of registries on disk, below a limit: what was not used for the longest time goes, but nothing that a node has.
- * A `scope` is a folder: what was got for somebody only is not given to others.
+ * Size-limited disk cache of registries' blobs, manifests and tags: the least recently used go first, but none that a
+ * node has. A `scope` is a folder: content pulled with somebody's credentials is not given to others.
  */
 export class PullCache {
   readonly #options: CacheOptions;
@@ -34,7 +34,7 @@ export class PullCache {
     this.#options = options;
   }
 
-  /** A file of one of these scopes, the first that has it. */
+  /** A file from the first of these scopes that has it. */
   async find(scopes: readonly string[], name: string): Promise<{ file: string; size: number } | undefined> {
     const files = await this.#index();
     for (const scope of scopes) {
@@ -72,13 +72,13 @@ export class PullCache {
     if (!(await this.keep(scope, name, draft, Buffer.byteLength(text)))) await rm(draft, { force: true });
   }
 
-  /** A new file's path, for something that may be kept. */
+  /** Path of a new file that may be kept later. */
   async draft(): Promise<string> {
     await this.#index();
     return join(this.#options.folder, DRAFTS, randomBytes(8).toString('hex'));
   }
 
-  /** Takes a draft in, where there is room for it below the limit. Resolves to whether there was; the draft stays if not. */
+  /** Adds a draft if it fits within the limit. Resolves to whether it did; otherwise the draft stays. */
   keep(scope: string, name: string, draft: string, size: number): Promise<boolean> {
     return this.#turns.run(() => this.#keep(join(scope, name), draft, size));
   }
@@ -87,7 +87,7 @@ export class PullCache {
     const { folder } = this.#options;
     const files = await this.#index();
     if (!(await this.#makeRoom(files, size - (files.get(path)?.size ?? 0)))) return false;
-    // After a crash of the machine the name must not stand for half of the bytes: nobody checks them again.
+    // // After a crash of the machine the name must not refer to a partial file, which is never verified again.
     const handle = await open(draft, 'r+');
     try {
       await handle.sync();
@@ -113,7 +113,7 @@ export class PullCache {
       going.push(path);
       tooMuch -= size;
     }
-    // Nothing goes in vain.
+    // // Nothing is evicted in vain.
     if (tooMuch > 0) return false;
     for (const path of going) {
       await rm(join(this.#options.folder, path), { force: true });
@@ -132,7 +132,7 @@ export class PullCache {
 
   async #scan(): Promise<Map<string, Kept>> {
     const { folder } = this.#options;
-    // What an earlier process had begun.
+    // // Remains of an earlier process.
     await rm(join(folder, DRAFTS), { recursive: true, force: true });
     await mkdir(join(folder, DRAFTS), { recursive: true, mode: 0o700 });
     const files = new Map<string, Kept>();

@@ -10,10 +10,10 @@ interface DockerConfig {
 
 const HELPER_MS = 10_000;
 const HELPER_BYTES = 64 * 1024;
-/** What `docker login` calls Docker Hub. */
+/** Names of Docker Hub in `docker login`. */
 const DOCKER_HUB = ['https://index.docker.io/v1/', 'index.docker.io', 'docker.io', 'registry-1.docker.io'];
 
-/** Files that `docker login` and `podman login` write, the first that knows a registry counts. */
+/** Files written by `docker login` and `podman login`; the first with an entry for a registry applies. */
 const configFiles = (env: NodeJS.ProcessEnv): string[] => {
   const home = env.HOME ?? '/root';
   return [
@@ -24,7 +24,7 @@ const configFiles = (env: NodeJS.ProcessEnv): string[] => {
   ];
 };
 
-/** `USER:PASSWORD` in base64 for a registry, by what this machine's person has logged in to; undefined when to none such. */
+/** `USER:PASSWORD` in base64 of this machine's login to a registry; undefined without one. */
 export async function machineLogin(registry: string, env = process.env): Promise<string | undefined> {
   const names = registry === 'docker.io' ? DOCKER_HUB : [registry, `https://${registry}`, `https://${registry}/`];
   for (const file of configFiles(env)) {
@@ -56,7 +56,7 @@ function parse(text: string | undefined): DockerConfig {
   }
 }
 
-/** Asks a helper as Docker does. One that is not there or knows nothing says nothing. */
+/** Calls a credential helper as Docker does. A missing helper, or one without an entry, returns undefined. */
 function ask(helper: string, registry: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
   if (!/^[\w.-]+$/.test(helper)) return Promise.resolve(undefined);
   return new Promise((resolve) => {
@@ -74,7 +74,7 @@ function ask(helper: string, registry: string, env: NodeJS.ProcessEnv): Promise<
     child.on('close', (code) => {
       try {
         const { Username, Secret } = JSON.parse(text) as { Username?: string; Secret?: string };
-        // An identity token is exchanged in another way, and not supported.
+        // // Identity tokens need another exchange, and are not supported.
         resolve(code === 0 && Username && Username !== '<token>' && Secret ? basic(Username, Secret) : undefined);
       } catch {
         resolve(undefined);

@@ -4,11 +4,11 @@ import { dirname } from 'node:path';
 import { diskRoom, KEPT_FREE_BYTES } from '../../host/disk-room.ts';
 import { PullError } from './errors.ts';
 
-/** A blob from `offset` on, as a registry sends it. */
+/** A registry's answer: a blob from `offset` on. */
 export interface BlobSource {
-  /** Bytes from `offset` to the end, where the registry says so. */
+  /** Bytes from `offset` to the end, where the registry states it. */
   length?: number | undefined;
-  /** Where the bytes begin: a registry may not know ranges, and begin anew. */
+  /** Start of the bytes: a registry without range support starts at zero. */
   offset: number;
   body: AsyncIterable<Buffer>;
 }
@@ -16,33 +16,33 @@ export interface BlobSource {
 export interface DownloadOptions {
   /** `sha256:...`. */
   digest: string;
-  /** As people know it, for errors. */
+  /** Name for error messages. */
   name: string;
-  /** The file that is written. */
+  /** File being written. */
   draft: string;
   open: (offset: number, signal: AbortSignal) => Promise<BlobSource>;
-  /** Takes the whole and checked file; resolves to whether it is kept elsewhere. What is not is removed. */
+  /** Receives the complete verified file; resolves to whether it was moved elsewhere. Otherwise it is removed. */
   keep: (draft: string, size: number) => Promise<boolean>;
   limits?: Partial<typeof LIMITS>;
 }
 
 const LIMITS = {
-  /** Of one blob. */
+  /** Size limit of a blob. */
   bytes: 32 * 1024 ** 3,
-  /** That are left on the disk whatever is pulled: a full one stops the whole garden. */
+  /** Free disk space that a pull must leave: a full disk stops the whole garden. */
   roomBytes: KEPT_FREE_BYTES,
   totalMs: 2 * 3600_000,
-  /** How often a transfer that broke off goes on from where it was. */
+  /** How often an interrupted transfer is resumed. */
   resumes: 5,
-  /** How long it goes on when nobody reads any more. */
+  /** How long a transfer without readers continues. */
   unreadMs: 10_000,
 };
 const ROOM_STEP = 64 * 1024 ** 2;
 const PIECE = 64 * 1024;
 
 /**
- * A blob on its way from a registry to a file, read by all who ask for it meanwhile. The last byte is given to nobody before the whole was
- * seen to be what its digest says.
+ * A blob being downloaded to a file, shared by all concurrent readers. The last byte is withheld until the digest has
+ * been verified.
  */
 export class Download {
   readonly #options: DownloadOptions;
@@ -58,7 +58,7 @@ export class Download {
   #readers = 0;
   #news = Promise.withResolvers<void>();
   #unread: NodeJS.Timeout | undefined;
-  /** Resolves when it has ended, in whatever way. */
+  /** Resolves when the download has ended, with or without success. */
   readonly ended: Promise<void>;
 
   constructor(options: DownloadOptions) {
@@ -72,13 +72,13 @@ export class Download {
       .finally(() => this.#end());
   }
 
-  /** Bytes of the whole, where the registry says so. Rejects when the blob cannot be had. */
+  /** Total size in bytes, where the registry states it. Rejects when the blob is unavailable. */
   async size(): Promise<number | undefined> {
     await this.#begun.promise;
     return this.#size;
   }
 
-  /** The bytes from `start` up to `end` (exclusive; absent: all), as they come. */
+  /** Bytes from `start` to `end` (exclusive; absent: to the end), as they arrive. */
   async *read(start = 0, end = Number.POSITIVE_INFINITY): AsyncGenerator<Buffer> {
     await this.#begun.promise;
     this.#readers++;
@@ -105,7 +105,7 @@ export class Download {
     }
   }
 
-  /** Who has asked for the size may be about to read. */
+  /** Delayed: a client that asked for the size may read next. */
   #whenUnread(): void {
     clearTimeout(this.#unread);
     const end = () => {
@@ -133,7 +133,7 @@ export class Download {
         } catch (error) {
           this.#stop.signal.throwIfAborted();
           if (error instanceof PullError && !error.isOffline) throw error;
-          // Nothing came: who asks for the image asks again, with growing pauses.
+          // // No progress: the node retries with backoff.
           if (this.#written === before || ++resumed > this.#limits.resumes) throw error;
         }
       }
@@ -159,7 +159,7 @@ export class Download {
     let position = source.offset;
     for await (const chunk of source.body) {
       signal.throwIfAborted();
-      // A registry that does not know ranges sends again what is here.
+      // // A registry without range support sends received bytes again.
       const news = chunk.subarray(Math.max(0, this.#written - position));
       position += chunk.length;
       if (news.length === 0) continue;

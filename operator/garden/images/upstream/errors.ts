@@ -1,11 +1,11 @@
 import { ProxyError } from '../../../kube/http/http-proxy.ts';
 
-/** Why an image cannot be had, as people read it in the status of their pod: what happened, to what, what to do. */
+/** Why an image cannot be pulled, as the pod's status shows it: what happened to which image, and advice. */
 export class PullError extends Error {
   override readonly name = 'PullError';
-  /** The HTTP status that the mirror answers with. */
+  /** HTTP status of the mirror's answer. */
   readonly status: number;
-  /** Whether the registry could not be asked at all; what is remembered of it may then be used. */
+  /** Whether the registry was unreachable; cached content may then be used. */
   readonly isOffline: boolean;
 
   constructor(status: number, message: string, options: { isOffline?: boolean; cause?: unknown } = {}) {
@@ -23,7 +23,7 @@ interface NetworkFailure {
   cause?: unknown;
 }
 
-/** A failure of the network as one that people can act upon. */
+/** A network failure as a message with advice. */
 export function offlineError(host: string, failure: unknown, hasProxy: boolean): PullError {
   if (failure instanceof PullError) return failure;
   const { code = '', message = '', cause } = failure as NetworkFailure;

@@ -2,11 +2,11 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const CONTENT = 'io.containerd.content.v1.content/blobs/sha256';
-/** Of a machine, below what is mounted at its /var. */
+/** Path below the mount at a machine's /var. */
 const MACHINE = join('lib', 'containerd', CONTENT);
 
 /**
- * Digests in hex of what the nodes of a garden have: the seed's own, and machines', whose disks are folders of the seed.
+ * Digests in hex of the blobs on a garden's nodes: the seed's own, and machines', whose disks are folders in the seed.
  * @param seed the seed's folder in the garden's state
  */
 export async function nodeBlobs(seed: string): Promise<Set<string>> {

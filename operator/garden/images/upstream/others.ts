@@ -8,20 +8,21 @@ interface Binding extends KubeObject {
   subjects?: { kind: string; name: string; namespace?: string }[];
 }
 
-/** Made by Kubernetes itself, for everybody. */
+/** Label of Kubernetes' own default bindings. */
 const DEFAULTS = 'kubernetes.io/bootstrapping';
 const EVERYBODY = /^system:(?:authenticated|unauthenticated|serviceaccounts(?::.*)?)$/;
-/** Of ours, in every garden: nobody gets a pod, or a way to one, by these alone. */
+/** Coppice's roles for all users in every garden: they alone give no access to pods. */
 const FOR_EVERYBODY: ReadonlySet<string> = new Set([KUBECONFIG_REQUESTERS, PROFILE_READERS]);
 const PLATFORM = /^(?:system|coppice):/;
 
 /**
- * Who, besides the garden's own programs and its administrator, has a role in it: `RoleBinding shop/dev gives jane access`. ServiceAccounts
- * count: many a person is given the token of one. Pure.
+ * A user with a role, other than the garden's programs and administrator: `RoleBinding shop/dev gives jane access`.
+ * ServiceAccounts count, since people get their tokens. Pure.
  */
 export function otherUser(bindings: readonly Binding[]): string | undefined {
   for (const { kind, metadata, roleRef, subjects = [] } of bindings) {
-    // Of a membership: the operator keeps the token, and whoever could write that label has a role by another binding.
+    // // Bindings of memberships: the operator keeps the token, and a person who could write the label has a role by
+    // another binding.
     if (metadata.labels?.[DEFAULTS] || metadata.labels?.[LABELS.membership]) continue;
     if (roleRef?.kind === 'ClusterRole' && FOR_EVERYBODY.has(roleRef.name)) continue;
     const other = subjects.find(
@@ -35,7 +36,7 @@ export function otherUser(bindings: readonly Binding[]): string | undefined {
 }
 
 /**
- * Asks a garden's API server who else has a role there. @returns undefined when nobody has
+ * Queries a garden's API server for other users with roles. @returns undefined when there are none
  * @param kubeconfig of its administrator
  */
 export async function othersIn(kubeconfig: string): Promise<string | undefined> {

@@ -11,32 +11,32 @@ import { type Access, discard, Registries, type RegistryRequest, readBounded } f
 import type { RegistrySettings } from './settings.ts';
 
 interface PullThroughOptions {
-  /** Of the cache. */
+  /** Folder of the cache. */
   folder: string;
-  /** As they are now. */
+  /** Present settings. */
   settings: () => Promise<RegistrySettings>;
-  /** Ranges of the garden, which are never asked. */
+  /** Ranges of the garden, to which no connection is made. */
   own: readonly string[];
-  /** Digests in hex of what nodes have. */
+  /** Digests in hex of nodes' blobs. */
   inUse: () => Promise<ReadonlySet<string>>;
-  /** Who else has access to the garden; undefined: nobody. */
+  /** A further user with access to the garden; undefined: none. */
   others: () => Promise<string | undefined>;
   log?: Log;
-  /** Milliseconds for which a tag means what it meant. Default 10 s. */
+  /** Milliseconds for which a resolved tag is reused. Default 10 s. */
   freshMs?: number;
   limits?: DownloadOptions['limits'];
   env?: NodeJS.ProcessEnv;
 }
 
 interface StoredManifest {
-  /** For people who look. */
+  /** For people who inspect the cache. */
   mediaType: string;
   /** Base64. */
   body: string;
 }
 
 interface StoredTag {
-  /** For people who look. */
+  /** For people who inspect the cache. */
   reference: string;
   digest: string;
 }
@@ -47,14 +47,14 @@ interface Manifest {
   body: Buffer;
 }
 
-/** For whom something is got, and where it is kept. */
+/** Credentials of a pull, and scopes of its results. */
 interface Terms {
   access: Access;
-  /** Where what is kept may be taken from. */
+  /** Scopes from which cached content may be used. */
   scopes: string[];
-  /** Absent: it is kept for nobody. */
+  /** Absent: the result is not cached. */
   keepIn?: string;
-  /** Why this machine's login is not used, though it was allowed. */
+  /** Why this machine's permitted login is not used. */
   notice?: string;
 }
 
@@ -67,7 +67,7 @@ const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const sha256 = (data: Buffer | string) => createHash('sha256').update(data).digest('hex');
 const hexOf = (digest: string) => digest.slice('sha256:'.length);
 
-/** Has images of any registry, got when they are first asked for and kept on disk. */
+/** Pulls images of any registry at their first request, and caches them on disk. */
 export class PullThrough implements Upstream {
   readonly #options: PullThroughOptions;
   readonly #log: Log;
@@ -135,7 +135,7 @@ export class PullThrough implements Upstream {
     await this.#registries.close();
   }
 
-  /** An answer that may be some seconds old: a pull is many requests, and asking may start a program. */
+  /** An answer that may be some seconds old: a pull has many requests, and the query may start a program. */
   #lately(what: string, ask: () => Promise<string | undefined>): Promise<string | undefined> {
     const known = this.#answers.get(what);
     if (known && known.until > Date.now()) return known.answer;
@@ -205,14 +205,14 @@ export class PullThrough implements Upstream {
       }
       return manifest;
     } catch (error) {
-      // A machine that lost its network runs what it ran.
+      // // A machine without network uses cached images.
       if (!known || !(error instanceof PullError) || !error.isOffline) throw error;
       this.#log.warn({ image: name, error: error.message }, 'image is taken from the cache');
       return known;
     }
   }
 
-  /** What a tag means now. Registries count how often a manifest is taken, not how often one asks which it is. */
+  /** Resolves a tag. Registries limit downloads of manifests, but not HEAD requests. */
   async #resolve(request: UpstreamRequest, terms: Terms): Promise<Manifest> {
     const wanted = { ...request, access: terms.access };
     const path = `manifests/${request.reference}`;
@@ -223,7 +223,7 @@ export class PullThrough implements Upstream {
     return (await this.#stored(terms.scopes, digest)) ?? this.#fetchManifest(request, terms, digest);
   }
 
-  /** @param digest that it must have; absent: that which it has */
+  /** @param digest expected digest; absent: any */
   async #fetchManifest(request: UpstreamRequest, terms: Terms, digest: string | undefined): Promise<Manifest> {
     const { registry, repository, reference } = request;
     const name = `the manifest of ${registry}/${repository}`;
@@ -234,7 +234,7 @@ export class PullThrough implements Upstream {
     const actual = `sha256:${sha256(body)}`;
     if (digest !== undefined && actual !== digest)
       throw new PullError(502, `${registry} sent other content than ${digest} for ${repository}, which was refused`);
-    // Not by the header: the content is kept by its digest alone, and another registry's image may have the same.
+    // // The header is not trusted: content is cached by digest alone, which another registry's image may share.
     const mediaType = manifestType(body);
     if (mediaType === undefined)
       throw new PullError(502, `${registry} sent no manifest of an image for ${repository}, which was refused`);
@@ -249,7 +249,7 @@ export class PullThrough implements Upstream {
     const stored = await this.#cache.readJson<StoredManifest>(scopes, `${hexOf(digest)}.json`);
     if (!stored) return undefined;
     const body = Buffer.from(stored.body, 'base64');
-    // Of an earlier version the type that is kept is the one that a registry chose.
+    // // Cached by an earlier version with the registry's own type.
     const mediaType = manifestType(body);
     return sha256(body) === hexOf(digest) && mediaType ? { digest, mediaType, body } : undefined;
   }
@@ -257,7 +257,7 @@ export class PullThrough implements Upstream {
   async #terms({ registry, authorization }: UpstreamRequest): Promise<Terms> {
     this.#settings = await this.#options.settings();
     if (authorization !== undefined) {
-      // Whose it is may have it, and what it may have is kept for nobody.
+      // // Content pulled with a pod's credentials is not cached.
       const access = { key: `pod ${sha256(authorization)}`, basic: authorization };
       return { access, scopes: [PUBLIC] };
     }
@@ -276,6 +276,6 @@ export class PullThrough implements Upstream {
   }
 }
 
-/** A refusal for want of a login, where one was to be used and could not be. */
+/** Replaces a refusal for lack of a login by the reason why the permitted login was not used. */
 const explained = (error: unknown, { notice }: Terms): unknown =>
   notice && error instanceof PullError && error.status === 401 ? new PullError(401, notice, { cause: error }) : error;

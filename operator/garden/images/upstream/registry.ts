@@ -5,23 +5,23 @@ import { environmentConnector, hasProxy } from '../../../kube/http/http-proxy.ts
 import { admitLiteral, judgeAddress, lookupHere, ProxiedNames } from './admission.ts';
 import { offlineError, PullError } from './errors.ts';
 
-/** Who asks a registry. */
+/** Credentials at a registry. */
 export interface Access {
-  /** Tells what was got for one from what was got for another. */
+  /** Separates content pulled with different credentials. */
   key: string;
   /** `USER:PASSWORD` in base64. Absent: anonymous. */
   basic?: string;
 }
 
-/** What is asked of a registry. */
+/** A request to a registry. */
 export interface RegistryRequest {
-  /** As images name it: `docker.io`, `localhost:5001`. */
+  /** As in image names: `docker.io`, `localhost:5001`. */
   registry: string;
   repository: string;
   access: Access;
 }
 
-/** An answer with a status of 200 or 206. The body must be read or destroyed. */
+/** An answer with status 200 or 206. The body must be read or destroyed. */
 type Answer = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>;
 
 const CONNECT_MS = 10_000;
@@ -32,7 +32,7 @@ const TOKEN_SECONDS = 60;
 const TOKENS_KEPT = 1000;
 const HOSTS: Record<string, string> = { 'docker.io': 'registry-1.docker.io' };
 
-/** Asks registries by the OCI distribution protocol, through the machine's network, proxy and certificates. */
+/** Client of the OCI distribution protocol, with the machine's network, proxy and certificates. */
 export class Registries {
   readonly #guarded: Dispatcher;
   readonly #trusting: Dispatcher;
@@ -43,9 +43,9 @@ export class Registries {
   readonly #plain = new Set<string>();
 
   /**
-   * @param own ranges of the garden, which are never asked
-   * @param trusted the words of settings.ts, as they are now
-   * @param lookup finds addresses of names that a proxy is to connect to
+   * @param own ranges of the garden, to which no connection is made
+   * @param trusted present entries of settings.ts
+   * @param lookup resolves names that a proxy is to connect to
    */
   constructor(own: readonly string[], trusted: () => readonly string[], lookup = lookupHere) {
     this.#admit = judgeAddress(own);
@@ -64,8 +64,8 @@ export class Registries {
   }
 
   /**
-   * Asks for a path of a repository (`manifests/v1`), with a token where the registry wants one, wherever it sends us.
-   * Throws PullError, with the registry's status where it refuses.
+   * Requests a path of a repository (`manifests/v1`), with a token where the registry requires one, and follows
+   * redirects. Throws PullError, with the registry's status where it refuses.
    */
   async ask(
     wanted: RegistryRequest,
@@ -119,7 +119,7 @@ export class Registries {
     throw refused(wanted, answer.statusCode);
   }
 
-  /** What proves who we are, by the registry's challenge. Undefined when nothing can. */
+  /** Authorization header for the registry's challenge. Undefined when none is available. */
   async #authorization(
     { registry, repository, access }: RegistryRequest,
     challenge: string,
@@ -132,7 +132,7 @@ export class Registries {
     const realm = parameter(challenge, 'realm');
     if (!/^bearer\b/i.test(challenge) || !realm || !URL.canParse(realm)) return undefined;
     const url = new URL(realm);
-    // What goes there may be a password.
+    // // The request may contain a password.
     if (url.protocol !== 'https:' && !(url.protocol === 'http:' && asked.protocol === 'http:')) return undefined;
     const service = parameter(challenge, 'service');
     if (service) url.searchParams.set('service', service);
@@ -149,7 +149,10 @@ export class Registries {
     return { header: `Bearer ${said.token}`, until: Date.now() + (seconds - 10) * 1000 };
   }
 
-  /** One request and where it leads. Registries send who asks for a blob to a store elsewhere, which must not see our token. */
+  /**
+   * One request with its redirects. Registries redirect blob requests to external storage, which must not receive the
+   * token.
+   */
   async #follow(
     from: URL,
     options: { method: 'GET' | 'HEAD'; headers: Record<string, string>; signal: AbortSignal | undefined },
@@ -192,13 +195,13 @@ export class Registries {
 }
 
 /**
- * Has this process trust what Node brings, what the person added, and what this machine's own store has. Not as an option of connections:
- * each would read all of them again.
+ * Makes this process trust Node's certificates, those added by the person, and the system's. Not as a connection
+ * option, which would reread all of them each time.
  */
 const trustMachine = (): void =>
   setDefaultCACertificates([...new Set([...getCACertificates('default'), ...getCACertificates('system')])]);
 
-/** Whether there is somebody who does not know TLS. */
+/** Whether the server does not support TLS. */
 function speaksPlainly(error: unknown): boolean {
   const { cause } = error as { cause?: { code?: string } };
   return /^(?:EPROTO|ERR_SSL_|ECONNRESET|UND_ERR_SOCKET)/.test(cause?.code ?? '');
@@ -207,7 +210,7 @@ function speaksPlainly(error: unknown): boolean {
 const withoutAuthorization = (headers: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'authorization'));
 
-/** Ends an answer that nobody wants to read. */
+/** Discards an unread answer. */
 export const discard = ({ body }: Pick<Answer, 'body'>): void => {
   body.on('error', () => {});
   body.destroy();
@@ -229,7 +232,7 @@ function parseToken(text: string): { token?: string; seconds?: number } {
   }
 }
 
-/** All of a body. Throws PullError when it is longer than `limit` bytes, or breaks off. */
+/** A whole body. Throws PullError when it exceeds `limit` bytes or is cut off. */
 export async function readBounded(body: Answer['body'], limit: number, what: string): Promise<Buffer> {
   const parts: Buffer[] = [];
   let length = 0;

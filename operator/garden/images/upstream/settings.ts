@@ -2,22 +2,25 @@ import { parseBytes } from '../../../api/quantity.ts';
 import { readText, writeIfChanged } from '../../host/files.ts';
 
 const CACHE_BYTES = 10 * 1024 ** 3;
-/** The smallest cache that somebody can mean, but for none. */
+/** Smallest plausible cache size, apart from zero. */
 const LEAST_CACHE_BYTES = 1024 ** 2;
 const SCHEME = /^https?:\/\//i;
 const HOST = /^(?:https?:\/\/)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?$/i;
 
-/** What a person has allowed the garden's mirror: `coppice up --registry`, `--registry-login`, `--image-cache`. */
+/** A person's settings of the garden's mirror: `coppice up --registry`, `--registry-login`, `--image-cache`. */
 export interface RegistrySettings {
-  /** Registries that may be on this machine, and may speak plain HTTP: `HOST:PORT`, or `http://HOST:PORT` where no other is spoken. */
+  /**
+   * Registries that may be on this machine and may use plain HTTP: `HOST:PORT`, or `http://HOST:PORT` where only HTTP
+   * is used.
+   */
   trusted: readonly string[];
-  /** Registries that this machine's credentials may be sent to. */
+  /** Registries that may receive this machine's credentials. */
   logins: readonly string[];
-  /** What the cache may hold, in bytes. */
+  /** Cache size limit in bytes. */
   cacheBytes: number;
 }
 
-/** The same as words of a command line. Absent: it stays as it was. */
+/** The settings as command-line options. Absent: unchanged. */
 export interface RegistryWords {
   trusted?: string[];
   logins?: string[];
@@ -25,7 +28,7 @@ export interface RegistryWords {
   cache?: string;
 }
 
-/** Settings of a file's text; those that nobody changed where there is none, or where it cannot be understood. */
+/** Settings in a file; defaults where it is missing or cannot be parsed. */
 export function parseSettings(text: string | undefined): RegistrySettings {
   let said: { [name in keyof RegistrySettings]?: unknown } | null = {};
   try {
@@ -40,7 +43,7 @@ export function parseSettings(text: string | undefined): RegistrySettings {
   };
 }
 
-/** Writes what a person said into the file; `none` empties a list. Throws on words that are no registry or no size. */
+/** Writes changed settings into the file; `none` empties a list. Throws for an invalid registry or size. */
 export async function changeSettings(file: string, words: RegistryWords): Promise<void> {
   if (Object.values(words).every((value) => value === undefined)) return;
   const problem = wordsProblem(words);
@@ -54,16 +57,16 @@ export async function changeSettings(file: string, words: RegistryWords): Promis
   await writeIfChanged(file, `${JSON.stringify(after, undefined, 2)}\n`);
 }
 
-/** Why these words cannot be followed, one line; undefined: they can. Pure. */
+/** Why the options are invalid, one line; undefined: valid. Pure. */
 export function wordsProblem({ trusted = [], logins = [], cache }: RegistryWords): string | undefined {
   const unknown = [...trusted, ...logins].find((word) => !HOST.test(word));
   if (unknown !== undefined) return `"${unknown}" is not a registry: write HOST or HOST:PORT, for example ghcr.io`;
-  // Credentials go by TLS to whatever is called so, or not at all.
+  // // Credentials are sent by TLS to a host name only.
   const address = logins.find((word) => word.includes('://'));
   if (address !== undefined)
     return `"${address}" is not the name of a registry: write it without "${SCHEME.exec(address)![0]}"`;
   const bytes = bytesOf(cache) ?? -1;
-  // A number without a unit is meant as gigabytes, and read as bytes.
+  // // A number without a unit is usually meant as gigabytes, but parsed as bytes.
   if (cache !== undefined && bytes !== 0 && bytes < LEAST_CACHE_BYTES)
     return `"${cache}" is not a size for the cache: write for example 20Gi`;
   return undefined;
