@@ -6,8 +6,8 @@ import type { AccessKey } from './sigv4.ts';
 import { textAt } from './xml.ts';
 
 /**
- * Asks AWS whose the key is, and what it may not do of what `owner` needs. Throws ERR_INFRA_UNAUTHENTICATED when AWS does not
- * know the key, or no longer.
+ * Identifies the key's account at AWS, and the permissions missing for `owner`. Throws ERR_INFRA_UNAUTHENTICATED when
+ * AWS does not accept the key.
  */
 export async function checkAccount(aws: AwsConnection & { key: AccessKey }, owner: Owner): Promise<AccountCheck> {
   const answer = await query(aws, 'sts', 'GetCallerIdentity');

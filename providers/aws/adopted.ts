@@ -8,20 +8,23 @@ import { type AwsConnection, awsCodeOf, getJson, query } from './api.ts';
 import { policySource } from './permissions.ts';
 import { type Element, itemsAt, textAt } from './xml.ts';
 
-/** What the program `adopted` is told of the cluster. */
+/** Facts on the cluster for the program `adopted`. */
 export interface AdoptedFacts {
   name: string;
   roleArn: string;
-  /** Minor version that it runs. */
+  /** Minor version of the cluster. */
   version: string;
   network: NetworkOutputs;
-  /** Its tags, without ours. */
+  /** Its tags without Coppice's. */
   tags: Record<string, string>;
-  /** Whether the caller is to be let in by an access entry of ours: not where others let it in, or EKS knows no entries. */
+  /**
+   * Whether Coppice creates an access entry for the caller: not where others grant access, or EKS has no access
+   * entries.
+   */
   letIn: boolean;
 }
 
-/** As DescribeCluster has it, as far as it is looked at (shape Cluster in botocore 1.43.11's model of EKS). */
+/** The fields of DescribeCluster that are read (shape Cluster in botocore 1.43.11's model of EKS). */
 interface Described {
   name: string;
   arn: string;
@@ -37,14 +40,14 @@ const ARN = /^arn:[a-z-]+:eks:([a-z0-9-]+):(\d{12}):cluster\/([0-9A-Za-z][\w-]{0
 /** ClusterName in botocore 1.43.11's model of EKS. */
 const NAME = /^[0-9A-Za-z][\w-]{0,99}$/;
 
-/** Name, and where they are told region and account, of the EKS cluster that an id means; undefined when it can mean none. */
+/** Name of the EKS cluster in an id, with region and account where present; undefined for an invalid id. */
 export function clusterOfID(id: string): { name: string; region?: string; account?: string } | undefined {
   const [, region, account, name] = ARN.exec(id) ?? [];
   if (region && account && name) return { name, region, account };
   return NAME.test(id) ? { name: id } : undefined;
 }
 
-/** What of an id cannot be right, whatever there is in the cloud. Pure. */
+/** Problems of an id, independent of the cloud's state. Pure. */
 export function adoptProblems({ id }: Adoption, region: string): Problem[] {
   const meant = clusterOfID(id);
   const say = (message: string): Problem[] => [{ field: 'adopt.id', message, code: 'ERR_CONFIGURATION_PROBLEM' }];
@@ -54,7 +57,7 @@ export function adoptProblems({ id }: Adoption, region: string): Problem[] {
   return [];
 }
 
-/** Looks at the EKS cluster that is to be taken over; see AdoptingCloud.look. `account`: of the credentials. */
+/** Reads the EKS cluster to adopt; see AdoptingCloud.look. `account`: of the credentials. */
 export async function lookAtAdopted(
   aws: AwsConnection,
   owner: Owner,
@@ -88,7 +91,7 @@ export async function lookAtAdopted(
   return { facts: { ...facts }, isTaken: tags[ADOPTION_TAGS.uid] === owner.uid };
 }
 
-/** Facts about a cluster that cannot be looked at: enough to take away what we made in it. */
+/** Facts on an unreadable cluster: enough to remove Coppice's resources from it. */
 export const unseenCluster = ({ adopt }: AdoptingCluster): FoundCluster => {
   const name = clusterOfID(adopt.id)?.name ?? adopt.id;
   const network = { network: '', subnets: [] };
@@ -114,7 +117,7 @@ async function networkOf(aws: AwsConnection, { resourcesVpcConfig: vpc }: Descri
   return { network: vpc?.vpcId ?? '', subnets: ids.map((id) => ({ id, zone: zones.get(id) ?? '' })) };
 }
 
-/** Whether no access entry of others lets the caller in: theirs stay as they are. */
+/** Whether no foreign access entry admits the caller; foreign entries stay unchanged. */
 async function isLeftToUs(aws: AwsConnection, owner: Owner, cluster: string): Promise<boolean> {
   const identity = textAt(await query(aws, 'sts', 'GetCallerIdentity'), 'GetCallerIdentityResult', 'Arn');
   const principal = await withPath(aws, policySource(identity) ?? identity);
@@ -133,7 +136,7 @@ async function isLeftToUs(aws: AwsConnection, owner: Owner, cluster: string): Pr
   }
 }
 
-/** The ARN of a session's role has not its path, by which access entries know it. */
+/** Completes a session's role ARN, which lacks the path that access entries contain. */
 async function withPath(aws: AwsConnection, arn: string): Promise<string> {
   const role = /:role\/([^/]+)$/.exec(arn)?.[1];
   if (role === undefined) return arn;
@@ -141,7 +144,8 @@ async function withPath(aws: AwsConnection, arn: string): Promise<string> {
     const { GetRoleResult } = (await query(aws, 'iam', 'GetRole', { RoleName: role })) as Record<string, Element>;
     return textAt(GetRoleResult as Element, 'Role', 'Arn') || arn;
   } catch {
-    // Who may not ask has a role without a path, or is told by EKS that an entry exists.
+    // // Without the right to read the role it counts as a role without a path; an existing entry is then reported by
+    // EKS.
     return arn;
   }
 }

@@ -6,18 +6,18 @@ import { awsHostOf, partitionOf } from './partitions.ts';
 import { type AccessKey, asSigned, signHeaders } from './sigv4.ts';
 import { childrenAt, type Element, parseXML, textAt } from './xml.ts';
 
-/** How AWS is asked. */
+/** Connection parameters for AWS. */
 export interface AwsConnection {
   region: string;
-  /** Absent: the request is not signed, which only STS allows, for tokens of others. */
+  /** Absent: the request is unsigned, which only STS accepts, for identity tokens. */
   key?: AccessKey;
-  /** Base URL of a service, perhaps with a path, without a slash at the end; absent or undefined: AWS' own. */
+  /** Base URL of a service, without a trailing slash; absent or undefined: AWS' own. */
   endpoint?: (service: AwsService, region: string) => string | undefined;
   now(): Date;
   signal: AbortSignal;
 }
 
-/** The services that are asked, with the region that signs for IAM. */
+/** Services in use, each with the region for IAM signatures. */
 export type AwsService =
   | 'sts'
   | 'iam'
@@ -39,12 +39,12 @@ const VERSIONS: Partial<Record<AwsService, string>> = {
   elasticloadbalancing: '2015-12-01',
 };
 
-/** Long enough for a page of tags from a busy region, short enough not to hold up a reconcile. */
+/** Timeout: long enough for a page of tags in a busy region, short enough not to block a reconciliation. */
 const TIMEOUT_MS = 20_000;
 
 interface Ask {
   service: AwsService;
-  /** As permissions are named, for example sts:GetCallerIdentity. */
+  /** Permission name, for example sts:GetCallerIdentity. */
   action: string;
   method: 'GET' | 'POST';
   path: string;
@@ -53,8 +53,8 @@ interface Ask {
 }
 
 /**
- * Asks a query API (sts, iam, ec2, autoscaling, elasticloadbalancing). Resolves to the answer's root element. Rejects with a CoppiceError,
- * see awsCodeOf.
+ * Calls a query API (sts, iam, ec2, autoscaling, elasticloadbalancing). Resolves to the answer's root element. Rejects
+ * with a CoppiceError, see awsCodeOf.
  */
 export async function query(
   aws: AwsConnection,
@@ -70,7 +70,7 @@ export async function query(
   return answer;
 }
 
-/** Asks a JSON API (tagging, kms). `target`: for example ResourceGroupsTaggingAPI_20170126.GetResources. */
+/** Calls a JSON API (tagging, kms). `target`: for example ResourceGroupsTaggingAPI_20170126.GetResources. */
 export async function postJson<Answer>(
   aws: AwsConnection,
   service: 'tagging' | 'kms',
@@ -94,7 +94,7 @@ export async function getJson<Answer>(
   return parsed<Answer>(text, `${service}:${action}`);
 }
 
-/** Asks a REST API that speaks XML (route53). Resolves to the answer's root element, by the name that is expected of it. */
+/** Calls an XML REST API (route53). Resolves to the answer's root element of the expected name. */
 export async function askXml(
   aws: AwsConnection,
   action: string,
@@ -119,11 +119,11 @@ function parsed<Answer>(text: string, action: string): Answer {
 const noAnswer = (action: string): CoppiceError =>
   dependencyNotReady(`what answered ${action} is not AWS: is there a proxy in between?`);
 
-/** All that AWS said of an error of this file; '' for other errors. */
+/** AWS' message in an error of this file; '' for other errors. */
 export const awsMessageOf = (error: unknown): string =>
   (error instanceof CoppiceError && (error.cause as { message?: string } | undefined)?.message) || '';
 
-/** AWS' own code of an error of this file, for example NoSuchEntity; undefined for other errors. */
+/** AWS' code in an error of this file, for example NoSuchEntity; undefined for other errors. */
 export const awsCodeOf = (error: unknown): string | undefined =>
   error instanceof CoppiceError ? (error.cause as { awsCode?: string } | undefined)?.awsCode : undefined;
 
@@ -140,7 +140,7 @@ async function ask(aws: AwsConnection, asked: Ask): Promise<string> {
 
 const said = ({ text, headers }: Answer) => codeAndMessage(text, String(headers['x-amzn-errortype'] ?? ''));
 
-/** Most of AWS' APIs say so with 400. */
+/** Most AWS APIs report throttling with status 400. */
 const isThrottled = (answer: Answer): boolean =>
   classify(`api error ${said(answer).awsCode}`) === 'ERR_INFRA_RATE_LIMITS_EXCEEDED';
 
@@ -154,7 +154,7 @@ async function answerTo(aws: AwsConnection, { service, action, method, path, hea
     ? await signHeaders({ method, url, headers, body }, aws.key, { service, region, now: aws.now() })
     : { ...headers };
   try {
-    // What redirects is not AWS: nothing is followed.
+    // // AWS does not redirect, so redirects are not followed.
     const answer = await request(url, {
       dispatcher: toClouds,
       method,
@@ -171,11 +171,11 @@ async function answerTo(aws: AwsConnection, { service, action, method, path, hea
   }
 }
 
-/** Error code and message, in the forms of query, EC2, S3, JSON and REST APIs, and of Route 53's batches. */
+/** Error code and message in the formats of query, EC2, S3, JSON and REST APIs, and of Route 53's batches. */
 export function codeAndMessage(text: string, type = ''): { awsCode: string; message: string } {
   const xml = parseXML(text);
   const batch = ['InvalidChangeBatch'].find((name) => xml[name] !== undefined);
-  // Route 53 has an element of its own for what is wrong with the changes of a batch (API reference, "InvalidChangeBatch").
+  // // Route 53 reports faults in a batch's changes in a separate element (API reference, "InvalidChangeBatch").
   if (batch !== undefined) {
     const messages = childrenAt(xml[batch], 'Message', 'Messages').map((one) => textAt(one));
     return { awsCode: batch, message: messages.join('; ') || textAt(xml[batch], 'Message') };
@@ -188,7 +188,7 @@ export function codeAndMessage(text: string, type = ''): { awsCode: string; mess
   try {
     body = JSON.parse(text);
   } catch {
-    // Neither: the status has to tell.
+    // // Neither format: the status decides.
   }
   // `com.amazonaws.tagging#ThrottledException`, `ResourceNotFoundException:http://...`
   const name = (type || body.__type || body.code || '').split(':')[0]!.split('#').at(-1)!;
@@ -201,7 +201,7 @@ const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   429: 'ERR_INFRA_RATE_LIMITS_EXCEEDED',
 };
 
-/** What AWS' refusal means; its own code is found by awsCodeOf. */
+/** The error for AWS' refusal; awsCodeOf returns AWS' code. */
 export function awsRefusal(
   action: string,
   answer: Patience,

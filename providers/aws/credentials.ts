@@ -3,15 +3,15 @@ import { checkedRegion } from '../../operator/api/region.ts';
 import type { CloudAccount } from '../cloud.ts';
 import type { AccessKey } from './sigv4.ts';
 
-/** Who asks, and how it is proven. */
+/** Identity and proof of a caller. */
 export interface AwsCredentials {
-  /** Absent with workload identity, where `token` proves it. */
+  /** Absent with workload identity, which `token` proves. */
   key?: AccessKey;
-  /** A role to be taken for everything. */
+  /** Role assumed for all calls. */
   role?: string;
-  /** A token of an identity provider that the role trusts. */
+  /** Token of an identity provider that the role trusts. */
   token?: string;
-  /** Region of the STS that is shown the token. Absent: that of the cluster. */
+  /** Region of the STS that receives the token. Absent: the cluster's region. */
   stsRegion?: string;
 }
 
@@ -19,16 +19,16 @@ const ROLE = /^arn:[a-z-]+:iam::\d{12}:role\/[\w+=,.@/-]+$/;
 
 const REGION = /^[a-z]{2,}(-[a-z]+)+-\d+$/;
 
-/** Not the first few characters of one pasted wrongly, nor two lines: they become parts of a header. */
+/** Rejects truncated and multi-line values, since they become part of a header. */
 const ACCESS_KEY_ID = /^\w{16,128}$/;
 
 const unusable = (message: string, advice: string): CoppiceError =>
   new CoppiceError('ERR_INFRA_UNAUTHENTICATED', message, { advice });
 
 /**
- * The keys of the Secret, named as Gardener names them: accessKeyID and secretAccessKey (provider-aws pkg/aws/types.go), with
- * sessionToken for temporary ones; or roleARN and token with workload identity. roleARN beside an access key: the role is assumed.
- * Throws ERR_INFRA_UNAUTHENTICATED when one is missing or malformed.
+ * Keys of the Secret with Gardener's names: accessKeyID and secretAccessKey (provider-aws pkg/aws/types.go), with
+ * sessionToken for temporary ones; or roleARN and token with workload identity. roleARN beside an access key: the role
+ * is assumed. Throws ERR_INFRA_UNAUTHENTICATED when one is missing or malformed.
  */
 export function credentialsOf({ credentials }: CloudAccount): AwsCredentials {
   const { accessKeyID, secretAccessKey, sessionToken, roleARN, token, stsRegion } = trimmed(credentials);
@@ -51,17 +51,17 @@ export function credentialsOf({ credentials }: CloudAccount): AwsCredentials {
   return { key, ...(roleARN && { role: roleARN }) };
 }
 
-/** It becomes a part of a host's name. */
+/** Validates a region that becomes part of a host name. */
 function checkedSTSRegion(region: string): string {
   if (REGION.test(region)) return region;
   throw unusable('stsRegion of the AWS credentials is no region', 'Correct stsRegion, or leave it out.');
 }
 
-/** Secrets are often made from files that end with a new line. */
+/** Trims values: Secrets are often created from files with a trailing newline. */
 const trimmed = (credentials: Readonly<Record<string, string>>): Record<string, string | undefined> =>
   Object.fromEntries(Object.entries(credentials).map(([name, value]) => [name, value.trim()]));
 
-/** Environment by which the plugin aws authenticates. Source: AWS SDKs and tools reference guide, "Access keys". */
+/** Environment with the plugin aws's credentials. Source: AWS SDKs and tools reference guide, "Access keys". */
 export const pluginEnvironment = ({
   accessKeyID,
   secretAccessKey,
@@ -72,7 +72,7 @@ export const pluginEnvironment = ({
   ...(sessionToken && { AWS_SESSION_TOKEN: sessionToken }),
 });
 
-/** Further environment of the plugin: the region, and that it looks for no other credentials on this machine. */
+/** Further environment of the plugin: the region, and no other credential sources of this machine. */
 export const pluginSettings = (region: string): Record<string, string> => ({
   AWS_REGION: checkedRegion(region),
   AWS_EC2_METADATA_DISABLED: 'true',

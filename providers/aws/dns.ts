@@ -11,10 +11,10 @@ import { childrenAt, type Element, textAt } from './xml.ts';
 const VERSION = '2013-04-01';
 const TYPES: readonly string[] = ['A', 'AAAA', 'CNAME', 'TXT'] satisfies RecordType[];
 
-/** Of one name: more than that many routing policies nobody has. */
+/** Routing policies read per name: more than anybody has. */
 const MOST_AT_A_NAME = 100;
 
-/** Route 53. All changes of one request are made, or none; what is deleted must be exactly as it was last seen. */
+/** Route 53. A request's changes are atomic; a deleted record must equal its last observed state. */
 export function route53(connect: (ctx: Omit<DNSContext, 'owner'>) => Promise<AwsConnection>): DNSZonesClient {
   return {
     async zones(ctx) {
@@ -64,14 +64,14 @@ export function route53(connect: (ctx: Omit<DNSContext, 'owner'>) => Promise<Aws
 
 function zoneIn(zone: Element): DNSZone {
   return {
-    // Comes as `/hostedzone/Z123`.
+    // // Format `/hostedzone/Z123`.
     id: textAt(zone, 'Id').split('/').at(-1)!,
     domain: plainName(unescaped(textAt(zone, 'Name'))),
     private: textAt(zone, 'Config', 'PrivateZone') === 'true',
   };
 }
 
-/** Route 53 gives what comes from the name on, in the order of reversed labels: first all of the name itself. */
+/** Route 53 lists record sets from a name on in the order of reversed labels, those of the name itself first. */
 async function setsFrom(aws: AwsConnection, zone: DNSZone, name: string): Promise<SeenRecordSet[]> {
   const query = new URLSearchParams({ name: `${name}.`, maxitems: String(MOST_AT_A_NAME) });
   const path = `/${VERSION}/hostedzone/${zone.id}/rrset?${query}`;
@@ -82,7 +82,7 @@ async function setsFrom(aws: AwsConnection, zone: DNSZone, name: string): Promis
 const setsIn = (answer: Element): SeenRecordSet[] =>
   childrenAt(answer, 'ResourceRecordSet', 'ResourceRecordSets').map(setIn);
 
-/** Where the next page begins. */
+/** Start of the next page. */
 const nextOf = (answer: Element): Record<string, string> => {
   const identifier = textAt(answer, 'NextRecordIdentifier');
   return {
@@ -101,24 +101,24 @@ function setIn(set: Element): SeenRecordSet {
     ttl: Number(textAt(set, 'TTL')),
     values: values.map((value) => (type === 'TXT' ? unquoteTxt(value) : type === 'CNAME' ? plainName(value) : value)),
     raw: values,
-    // Aliases have no records; routing policies and health checks are by their identifiers.
+    // // Aliases have no records; SetIdentifier and HealthCheckId mean routing policies and health checks.
     ...((values.length === 0 || textAt(set, 'SetIdentifier') || textAt(set, 'HealthCheckId')) && { special: true }),
   };
 }
 
-/** `*` and others come as `\052` (Route 53 developer guide, "DNS domain name format"). */
+/** Decodes octal escapes: `*` is `\052` (Route 53 developer guide, "DNS domain name format"). */
 const unescaped = (name: string): string =>
   name.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
-/** What Route 53 says of a change when a record is no longer as it was seen: somebody else was faster. */
+/** Route 53's message when a record differs from its observed state: a concurrent change. */
 const OVERTAKEN = /it already exists|was not found|do not match the current values/;
-/** ... when another record at the name stands in the way, for example beside a CNAME. */
+/** ... when another record at the name conflicts, for example with a CNAME. */
 const IN_THE_WAY = /conflicts with other records|because a conflicting RRSet/;
 
-/** Route 53 made no change of the batch, and says of each that it could not make why. */
+/** Error for a batch that Route 53 refused as a whole, with a message per failed change. */
 function refusedBatch({ domain }: DNSZone, said: string, cause: unknown): CoppiceError {
   if (OVERTAKEN.test(said))
     return dependencyNotReady(`records of zone ${domain} were changed by somebody else meanwhile: ${said}`, cause);
@@ -126,7 +126,7 @@ function refusedBatch({ domain }: DNSZone, said: string, cause: unknown): Coppic
   return new CoppiceError(code, `Route 53 refuses the records in zone ${domain}: ${said}`, { cause });
 }
 
-/** Never UPSERT: it would overwrite what somebody made since we looked. */
+/** Never UPSERT, which would overwrite concurrent changes. */
 const changeRequest = (changes: readonly RecordChange[]): string =>
   [
     '<?xml version="1.0" encoding="UTF-8"?>',

@@ -3,7 +3,7 @@ import { endpointsOf } from '../endpoints.ts';
 import type { AwsConnection, AwsService } from './api.ts';
 
 /**
- * What the AWS SDKs, and so the plugin, call our services in AWS_ENDPOINT_URL_<SERVICE> (AWS SDKs and Tools Reference Guide,
+ * Suffixes of AWS_ENDPOINT_URL_<SERVICE> in the AWS SDKs and so in the plugin (AWS SDKs and Tools Reference Guide,
  * "Identifiers for service-specific endpoints").
  */
 const VARIABLES: Readonly<Record<AwsService, string>> = {
@@ -20,13 +20,13 @@ const VARIABLES: Readonly<Record<AwsService, string>> = {
 };
 const SERVICES = Object.keys(VARIABLES) as AwsService[];
 
-/** Where services are that the profile names; undefined for the others. */
+/** The profile's endpoints; undefined for services that it does not name. */
 export function endpointOf(profile: CloudProfile): AwsConnection['endpoint'] {
   const endpoints = endpointsOf(profile, SERVICES);
   return (service) => SERVICES.flatMap((known) => (known === service ? (endpoints[known] ?? []) : []))[0];
 }
 
-/** The same for the plugin, as environment. */
+/** The same as the plugin's environment. */
 export const pluginEndpoints = (profile: CloudProfile): Record<string, string> =>
   Object.fromEntries(
     Object.entries(endpointsOf(profile, SERVICES)).map(([service, url]) => [VARIABLES[service as AwsService], url]),

@@ -1,9 +1,8 @@
 import type { ErrorCode } from '../../operator/api/errors.ts';
 
 /**
- * What AWS' error codes mean, most telling first: a text may carry several (a node group is ResourceInUse because of an
- * InsufficientInstanceCapacity), and the first row that has one of them decides. A pattern stands for codes of which EC2 has dozens
- * alike.
+ * Meaning of AWS' error codes, most specific first: a text may contain several (a node group is ResourceInUse because
+ * of an InsufficientInstanceCapacity), and the first matching row decides. A pattern covers families of EC2 codes.
  *
  * Sources, looked up 2026-11:
  * - common: "Common Errors" of the AWS API references (the same list in each service's)
@@ -11,9 +10,10 @@ import type { ErrorCode } from '../../operator/api/errors.ts';
  * - service: exceptions and issue codes in the service models of botocore 1.43.11 (sts, iam, eks, autoscaling, kms,
  *   resourcegroupstaggingapi); eks: enums ErrorCode, NodegroupIssueCode, AddonIssueCode, ClusterIssueCode
  * - retries: botocore 1.43.11 retries/standard.py, throttled and transient codes
- * - elb: errors of CreateLoadBalancer, CreateTargetGroup, CreateListener and RegisterTargets in the API reference 2015-12-01
+ * - elb: errors of CreateLoadBalancer, CreateTargetGroup, CreateListener and RegisterTargets in the API reference
+ * 2015-12-01
  * - s3: docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
- * - karpenter: aws/karpenter-provider-aws pkg/errors/errors.go, codes of capacity that cannot be had
+ * - karpenter: aws/karpenter-provider-aws pkg/errors/errors.go, codes of unavailable capacity
  * - gardener: gardener-extension-provider-aws pkg/apis/aws/helper/error_codes.go, for which side a code belongs to
  */
 const KNOWN: readonly (readonly [code: ErrorCode, source: string, codes: readonly (string | RegExp)[]])[] = [
@@ -181,18 +181,21 @@ const KNOWN: readonly (readonly [code: ErrorCode, source: string, codes: readonl
     ],
   ],
   ['ERR_CONFIGURATION_PROBLEM', 'ec2', [/^Invalid[A-Z]/]],
-  // These only wrap what happened: they count when nothing else is said.
+  // // Wrapper codes: used only without a more specific one.
   ['ERR_INFRA_DEPENDENCIES', 'service', ['AsgInstanceLaunchFailures', 'NodeCreationFailure']],
 ];
 
-/** A code of several words, as no prose has it: `InsufficientInstanceCapacity`, `InvalidGroup.NotFound`. */
+/** A code of several words, which prose does not contain: `InsufficientInstanceCapacity`, `InvalidGroup.NotFound`. */
 const COMPOUND = /(?<![\w./-])(?:Client\.|Server\.)?([A-Z][a-z0-9]*(?:[A-Z][A-Za-z0-9]*|\.[A-Z][A-Za-z]*)+)(?![\w/])/g;
-/** Any code, where only a code can stand: `Throttling: ...`, `Unsupported - ...`, `api error Blocked`, `<Code>Throttling</Code>`. */
+/**
+ * Any code in a position where only codes occur: `Throttling: ...`, `Unsupported - ...`, `api error Blocked`,
+ * `<Code>Throttling</Code>`.
+ */
 const PLACED = /(?:api error |<Code>)([A-Z][\w.]*)|(?<![\w./-])(?:Client\.|Server\.)?([A-Z][\w.]*)(?=: | - )/g;
 
 /**
- * The Gardener code of what AWS, its Terraform provider or Pulumi said, by the error codes in the text and never by its prose.
- * undefined: there is none that is known.
+ * The Gardener code of a message from AWS, its Terraform provider or Pulumi, by error codes in the text, never by
+ * prose. undefined: no known code.
  */
 export function classify(text: string): ErrorCode | undefined {
   const found = [COMPOUND, PLACED].flatMap((form) =>

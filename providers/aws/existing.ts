@@ -8,7 +8,7 @@ import { clusterName, nameTag, physicalName } from './names.ts';
 import { resourcesWith } from './tagged.ts';
 import { type Element, itemsAt, textAt } from './xml.ts';
 
-/** Finds the id, as Pulumi imports it, of a resource of the owner. Ids: the "Import" sections in @pulumi/aws 7.48. */
+/** Finds the import id of an owner's resource. Ids: the "Import" sections in @pulumi/aws 7.48. */
 type Find = (aws: AwsConnection, owner: Owner, wanted: WantedResource) => Promise<string | undefined>;
 
 type Tags = Record<string, string | undefined>;
@@ -28,7 +28,10 @@ export const tagsIn = (element: Element | undefined, list: string): Tags =>
 
 const input = ({ inputs }: WantedResource, name: string): string => String(inputs[name] ?? '');
 
-/** Resources of EC2 that have only an id: by the owner's tags and the tag Name. States, where AWS shows what is gone for a while. */
+/**
+ * EC2 resources with only an id: found by the owner's tags and tag Name. `states` excludes deleted ones that AWS still
+ * lists.
+ */
 const byTags =
   (action: string, set: string, id: string, states?: { filter: string; values: string[] }): Find =>
   async (aws, owner, { name }) => {
@@ -60,7 +63,7 @@ async function itemsByTags(
 const routeTables = (aws: AwsConnection, owner: Owner, name: string) =>
   itemsByTags(aws, owner, name, 'DescribeRouteTables', 'routeTableSet');
 
-/** Resources of EKS, whose answer has them under `kind` with their tags. */
+/** EKS resources, returned with their tags under `kind`. */
 const inEKS =
   (
     kind: string,
@@ -69,13 +72,13 @@ const inEKS =
     id: (cluster: string, wanted: WantedResource) => string,
   ): Find =>
   async (aws, owner, wanted) => {
-    // Of a cluster that was taken over, only the program knows the name.
+    // // Only the program knows the name of an adopted cluster.
     const cluster = input(wanted, 'clusterName') || clusterName(owner);
     const url = `/clusters/${encodeURIComponent(cluster)}${path(wanted)}`;
     const answer = await getJson<Record<string, { tags?: Tags; status?: string }>>(aws, 'eks', action, url);
     const { tags = {}, status } = answer[kind] ?? {};
     if (!isOf(owner, tags)) return undefined;
-    // Not so the others: an add-on is being created until there are nodes.
+    // // Only for clusters: an add-on stays in CREATING until there are nodes.
     if (kind === 'cluster' && status === 'CREATING') throw beingCreated(`EKS cluster ${cluster}`);
     return id(cluster, wanted);
   };
@@ -125,7 +128,7 @@ const FINDERS: Readonly<Record<string, Find>> = {
     const ours = associations.find((association) => textAt(association, 'cidrBlock') === input(wanted, 'cidrBlock'));
     return textAt(ours, 'associationId') || undefined;
   },
-  // A route table and its one route of ours have the same logical name.
+  // // A route table and its only route of Coppice's share a logical name.
   'aws:ec2/route:Route': async (aws, owner, wanted) => {
     const destination = input(wanted, 'destinationCidrBlock');
     const tables = await routeTables(aws, owner, wanted.name);
@@ -134,7 +137,7 @@ const FINDERS: Readonly<Record<string, Find>> = {
     );
     return table && `${textAt(table, 'routeTableId')}_${destination}`;
   },
-  // So have a subnet and its association.
+  // // A subnet and its association share one too.
   'aws:ec2/routeTableAssociation:RouteTableAssociation': async (aws, owner, { name }) => {
     const subnets = await itemsByTags(aws, owner, name, 'DescribeSubnets', 'subnetSet');
     const [subnet] = subnets.map((known) => textAt(known, 'subnetId')).sort();
@@ -146,11 +149,13 @@ const FINDERS: Readonly<Record<string, Find>> = {
 
   'aws:iam/role:Role': inIAM('Role'),
   'aws:iam/instanceProfile:InstanceProfile': inIAM('InstanceProfile'),
-  // It takes no tags: it is whose its role is. Attaching it again would change nothing, but AWS deletes no role that has one.
+  // // Without tags: it belongs to its role's owner. Attaching again is idempotent, but AWS deletes no role with
+  // attachments.
   'aws:iam/rolePolicyAttachment:RolePolicyAttachment': async (aws, owner, wanted) => {
     const [role, policy] = [input(wanted, 'role'), input(wanted, 'policyArn')];
     if (!(await isOwnIn(aws, owner, 'Role', role))) return undefined;
-    // A role has 25 at most, a page 100 (IAM user guide, "IAM and AWS STS quotas"; ListAttachedRolePolicies, MaxItems).
+    // // A role has at most 25, a page 100 (IAM user guide, "IAM and AWS STS quotas"; ListAttachedRolePolicies,
+    // MaxItems).
     const answer = await query(aws, 'iam', 'ListAttachedRolePolicies', { RoleName: role });
     const attached = itemsAt(answer, 'ListAttachedRolePoliciesResult', 'AttachedPolicies');
     return attached.some((one) => textAt(one, 'PolicyArn') === policy) ? `${role}/${policy}` : undefined;
@@ -216,7 +221,7 @@ const FINDERS: Readonly<Record<string, Find>> = {
 
   'aws:lb/loadBalancer:LoadBalancer': ofELB('LoadBalancer'),
   'aws:lb/targetGroup:TargetGroup': ofELB('TargetGroup'),
-  // It is what its load balancer has at a port.
+  // // Identified by its load balancer and port.
   'aws:lb/listener:Listener': async (aws, owner, wanted) => {
     const name = physicalName('aws:lb/loadBalancer:LoadBalancer', owner);
     const balancer = await arnOfELB(aws, owner, 'LoadBalancer', name);
@@ -234,7 +239,7 @@ function ofELB(kind: ELBKind): Find {
   return (aws, owner, wanted) => arnOfELB(aws, owner, kind, input(wanted, 'name'));
 }
 
-/** Names are unique in a region, whoever made what has them. */
+/** Names are unique in a region across owners. */
 async function arnOfELB(aws: AwsConnection, owner: Owner, kind: ELBKind, name: string): Promise<string | undefined> {
   const answer = await query(aws, 'elasticloadbalancing', `Describe${kind}s`, { 'Names.member.1': name });
   const [found] = itemsAt(answer, `Describe${kind}sResult`, `${kind}s`);
@@ -246,8 +251,8 @@ async function arnOfELB(aws: AwsConnection, owner: Owner, kind: ELBKind, name: s
 }
 
 /**
- * Making these again makes no second one, it changes nothing: AssociateAccessPolicy is idempotent, and a VPC's default security group
- * is never made at all. They go with what they belong to.
+ * Resources whose repeated creation has no effect: AssociateAccessPolicy is idempotent, and a VPC's default security
+ * group always exists. They are deleted with their parent.
  */
 export const IDEMPOTENT = [
   'aws:eks/accessPolicyAssociation:AccessPolicyAssociation',
@@ -265,10 +270,10 @@ async function isLivingKey(aws: AwsConnection, id: string): Promise<boolean> {
 
 const GONE = /NotFound|^NoSuchEntity$/;
 
-/** A session lasts an hour; a run asks for some dozens of resources, and may have waited for its turn. */
+/** A session lasts an hour; a run looks up some dozens of resources and may have waited before. */
 const REUSE_MS = 30 * 60_000;
 
-/** Looks for resources of the owner that state does not know; see FindExisting. */
+/** Finds resources of the owner that are missing from the state; see FindExisting. */
 export function existingFrom(
   connect: () => Promise<Omit<AwsConnection, 'signal'>>,
   owner: Owner,
@@ -278,7 +283,7 @@ export function existingFrom(
   return async (wanted, signal) => {
     const find = FINDERS[wanted.type];
     if (!find) return undefined;
-    // Whether it is there and may be taken over was looked at before the program was run at all.
+    // // Its existence and the permission to adopt it were checked before the program started.
     if (wanted.name === ADOPTED) return { id: input(wanted, 'name'), retain: true };
     const at = now().getTime();
     if (!opened || at - opened.at > REUSE_MS) opened = { at, connection: connect() };

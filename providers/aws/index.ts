@@ -23,10 +23,10 @@ import { taggedResources } from './tagged.ts';
 import { eksKubeconfig } from './token.ts';
 import { validateCluster } from './validate.ts';
 
-/** Of @pulumi/aws, and of what the programs make of it; see ManagedClusters.version. */
+/** Version of @pulumi/aws and of the programs; see ManagedClusters.version. */
 const VERSION = 'aws 7.48.0, programs 2';
 
-/** `endpoint`: see Connection; what a profile says comes first. */
+/** `endpoint`: see Connection; a profile's endpoints take precedence. */
 function openCloud(endpoint: AwsConnection['endpoint'] | undefined) {
   const connect = async ({
     account,
@@ -59,7 +59,7 @@ function openCloud(endpoint: AwsConnection['endpoint'] | undefined) {
       unseen: unseenCluster,
     },
     classify: ({ text }) => classify(text),
-    // EKS tries all zones of a node group before it gives up, and never says which had nothing.
+    // // EKS tries all zones of a node group before it fails, and never names the zone without capacity.
     poolOf: poolOfResource,
     unmadeNetwork: (zones) => ({
       network: 'vpc-00000000000000000',
@@ -69,7 +69,7 @@ function openCloud(endpoint: AwsConnection['endpoint'] | undefined) {
   return { connect, layers };
 }
 
-/** EKS, with the network under it. `endpoint`: see Connection. */
+/** EKS with its network. `endpoint`: see Connection. */
 export function awsClusters(runner: StackRunner, endpoint?: AwsConnection['endpoint']): ManagedClusters {
   const { connect, layers } = openCloud(endpoint);
   const made = managedLayers(runner, layers);
@@ -87,7 +87,7 @@ export function awsClusters(runner: StackRunner, endpoint?: AwsConnection['endpo
   };
 }
 
-/** EKS, and machines for control planes that are not AWS'. */
+/** EKS, and machines for control planes outside AWS' service. */
 export function awsProvider(runner: StackRunner, endpoint?: AwsConnection['endpoint']): Provider {
   const { connect, layers } = openCloud(endpoint);
   const provider = machineProvider('aws', awsClusters(runner, endpoint), awsMachines(layers, connect), runner);

@@ -15,10 +15,7 @@ import { itemsAt, textAt } from './xml.ts';
 
 type Connect = (ctx: CloudContext) => Promise<AwsConnection>;
 
-/**
- * Canonical, who publishes Ubuntu: account and names as documentation.ubuntu.com/aws, "Find Ubuntu images on AWS", has them (the
- * same in Terraform's and Packer's examples all over GitHub).
- */
+/** Canonical's account and image names (documentation.ubuntu.com/aws, "Find Ubuntu images on AWS"). */
 const CANONICAL = '099720109477';
 const imageName = (architecture: string): string =>
   `ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-${architecture}-server-*`;
@@ -33,7 +30,7 @@ export function awsMachines(layers: LayeredCloud, connect: Connect): MachineClou
     machines: async (ctx, pools) => listed(await connect(ctx), ctx.owner, pools),
     async remove(ctx, _pool, machines) {
       const aws = await connect(ctx);
-      // One at a time is all that there is; each makes its group smaller by one.
+      // // The API removes one instance per call; each call reduces the group's size by one.
       for (const { name } of machines) await terminate(aws, name).catch(unlessUnknown);
     },
     failure: async (ctx, pool) => lastFailure(await connect(ctx), groupName(ctx.owner, pool)),
@@ -59,14 +56,17 @@ export function awsMachines(layers: LayeredCloud, connect: Connect): MachineClou
   };
 }
 
-/** Ends an instance, or one that has ended already being counted: a group that replaces none keeps it among its own. */
+/** Terminates an instance, also one that ended but still counts: a group with suspended replacement keeps it. */
 const terminate = (aws: AwsConnection, InstanceId: string) =>
   query(aws, 'autoscaling', 'TerminateInstanceInAutoScalingGroup', {
     InstanceId,
     ShouldDecrementDesiredCapacity: 'true',
   });
 
-/** Instances that the group has, but for those on their way in or out. LifecycleState as the service model of botocore has it. */
+/**
+ * Instances that count for the group, without those starting or terminating. LifecycleState as in botocore's service
+ * model.
+ */
 async function counted(aws: AwsConnection, group: string): Promise<string[]> {
   const answer = await query(aws, 'autoscaling', 'DescribeAutoScalingGroups', {
     'AutoScalingGroupNames.member.1': group,
@@ -77,7 +77,7 @@ async function counted(aws: AwsConnection, group: string): Promise<string[]> {
     .map((instance) => textAt(instance, 'InstanceId'));
 }
 
-/** The group does not have it any more ("Instance Id not found"), or is ending it. */
+/** Ignores the error that the instance left the group ("Instance Id not found") or is terminating. */
 function unlessUnknown(error: unknown): void {
   if (awsCodeOf(error) !== 'ValidationError') throw error;
 }
@@ -110,7 +110,7 @@ async function newestImage(aws: AwsConnection, architecture: string): Promise<Ma
   return { image: newest.image, rootDevice: newest.rootDevice };
 }
 
-/** InstanceStateName of EC2. A stopped instance is replaced by its group, which takes it for unhealthy. */
+/** EC2's InstanceStateName. A group replaces a stopped instance as unhealthy. */
 const PHASES: Readonly<Record<string, MachinePhase>> = {
   pending: 'Pending',
   running: 'Running',
@@ -141,7 +141,7 @@ async function listed(aws: AwsConnection, owner: Owner, pools: readonly string[]
       found.push({
         name,
         pool,
-        // install.sh calls the node so: names of hosts are made of addresses at AWS, which come again.
+        // // install.sh names the node so: AWS derives host names from addresses, which are reused.
         nodeName: name,
         phase: PHASES[textAt(instance, 'instanceState', 'name')] ?? 'Failed',
         createdAt: textAt(instance, 'launchTime'),
@@ -155,7 +155,7 @@ async function listed(aws: AwsConnection, owner: Owner, pools: readonly string[]
   return found;
 }
 
-/** What the newest activity of the group says, where it failed. */
+/** Message of the group's latest activity, if it failed. */
 async function lastFailure(aws: AwsConnection, group: string): Promise<string | undefined> {
   const answer = await query(aws, 'autoscaling', 'DescribeScalingActivities', {
     AutoScalingGroupName: group,

@@ -2,18 +2,19 @@ import { fitName, shortHash } from '../../operator/api/names.ts';
 import type { CloudPool, Owner } from '../cloud.ts';
 
 /**
- * How resources of a type are told apart in the cloud.
- * - an object: by a name of ours, which AWS lets exist once, so that making it a second time fails instead of leaking
- * - `tag`: AWS gives an id; its tag Name and the owner's tags find it again
- * - `parts`: by what it belongs to or connects, which AWS lets exist once
+ * How resources of a type are identified in the cloud.
+ * - an object: by a fixed name that must be unique at AWS, so that a second creation fails instead of leaking
+ * - `tag`: AWS assigns an id; tag Name and the owner's tags identify the resource
+ * - `parts`: by the parent or connected resources, which AWS permits once
  */
 type Naming = { property: string; longest: number; prefix?: string } | 'tag' | 'parts';
 
 /**
- * Every type that our programs declare. Longest names: `max` of the shapes ClusterName, roleNameType, instanceProfileNameType,
- * LaunchTemplateName, AliasNameType and AutoScalingGroupName in botocore 1.43.11's service models; GroupName in the text of its
- * CreateSecurityGroupRequest; load balancers and target groups: 32, text of CreateLoadBalancerInput and CreateTargetGroupInput there; node
- * groups: "can't be longer than 63 characters", EKS user guide, create-managed-node-group.
+ * Every resource type of the programs. Longest names: `max` of the shapes ClusterName, roleNameType,
+ * instanceProfileNameType, LaunchTemplateName, AliasNameType and AutoScalingGroupName in botocore 1.43.11's service
+ * models; GroupName in the text of its CreateSecurityGroupRequest; load balancers and target groups: 32, text of
+ * CreateLoadBalancerInput and CreateTargetGroupInput there; node groups: "can't be longer than 63 characters", EKS user
+ * guide, create-managed-node-group.
  */
 export const NAMING: Readonly<Record<string, Naming>> = {
   'aws:eks/cluster:Cluster': { property: 'name', longest: 100 },
@@ -45,7 +46,7 @@ export const NAMING: Readonly<Record<string, Naming>> = {
   'aws:eks/addon:Addon': 'parts',
 };
 
-/** The name of a resource of ours, the same at every call: the owner's technicalID and what it is, cut with a hash where AWS wants it shorter. */
+/** Deterministic name of a resource: the owner's technicalID and its part, truncated with a hash to AWS' limit. */
 export function physicalName(type: string, owner: Pick<Owner, 'technicalID'>, part = ''): string {
   const naming = NAMING[type];
   if (typeof naming !== 'object') throw new TypeError(`${type} has no name of ours: see NAMING`);
@@ -53,17 +54,17 @@ export function physicalName(type: string, owner: Pick<Owner, 'technicalID'>, pa
   return prefix + fitName(part ? `${owner.technicalID}-${part}` : owner.technicalID, longest - prefix.length);
 }
 
-/** Tag Name of a resource: what consoles show, and what finds a resource that has only an id. */
+/** Tag Name of a resource: shown in consoles, and used to find resources that have only an id. */
 export const nameTag = (owner: Pick<Owner, 'technicalID'>, part: string): string =>
   fitName(`${owner.technicalID}-${part}`, 255);
 
-/** EKS' name of the cluster. */
+/** Name of the cluster in EKS. */
 export const clusterName = (owner: Pick<Owner, 'technicalID'>): string =>
   physicalName('aws:eks/cluster:Cluster', owner);
 
 /**
- * EKS' name of a pool's node group, unique within the cluster. What cannot be changed on a node group is part of it: another
- * machine type makes a second group beside the first, which goes when the new nodes are there.
+ * Name of a pool's node group in EKS, unique within the cluster. It includes the immutable properties: another machine
+ * type creates a second group, and the first is deleted once the new nodes exist.
  */
 export function nodeGroupName(pool: CloudPool, amiType: string, zones: readonly string[]): string {
   const fixed = [pool.machineType, pool.spot, amiType, [...zones].sort()];

@@ -1,15 +1,15 @@
 import { checkedRegion } from '../../operator/api/region.ts';
 
-/** A part of AWS with its own accounts, endpoints and ARNs. */
+/** An AWS partition with its own accounts, endpoints and ARNs. */
 export interface Partition {
   /** Second part of every ARN. */
   id: string;
   dnsSuffix: string;
-  /** IAM has one endpoint in a partition, which takes signatures for this region. */
+  /** IAM's only endpoint in the partition, and the region of its signatures. */
   iam: { host: string; region: string };
   /** The same for Route 53. */
   route53: { host: string; region: string };
-  /** Service principal of EC2; those of EKS are the same everywhere. */
+  /** Service principal of EC2; EKS' principals are the same everywhere. */
   ec2Principal: string;
 }
 
@@ -61,7 +61,7 @@ const OTHERS: readonly (readonly [regions: RegExp, partition: Partition])[] = [
   ],
 ];
 
-/** Partitions without a way to the internet, by the beginning of their regions. */
+/** Partitions without internet access, by region prefix. */
 const ISOLATED: readonly (readonly [prefix: string, id: string, first: string, dnsSuffix: string, ec2?: string])[] = [
   ['us-iso-', 'aws-iso', 'us-iso-east-1', 'c2s.ic.gov', 'ec2.c2s.ic.gov'],
   ['us-isob-', 'aws-iso-b', 'us-isob-east-1', 'sc2s.sgov.gov', 'ec2.sc2s.sgov.gov'],
@@ -77,10 +77,10 @@ function isolated(region: string): Partition | undefined {
   return { id, dnsSuffix, iam, route53: { host: `route53.${dnsSuffix}`, region: first }, ec2Principal: ec2 };
 }
 
-/** The host of a service in a region. Throws a configuration problem where that would not be one of AWS' own. */
+/** Host of a service in a region. Throws a configuration problem when it would not be AWS' own. */
 export const awsHostOf = (service: string, region: string): string =>
   `${service}.${checkedRegion(region)}.${partitionOf(region).dnsSuffix}`;
 
-/** The partition that a region belongs to. */
+/** Partition of a region. */
 export const partitionOf = (region: string): Partition =>
   OTHERS.find(([regions]) => regions.test(region))?.[1] ?? isolated(region) ?? COMMERCIAL;

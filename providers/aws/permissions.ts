@@ -84,7 +84,7 @@ const ROLES = [
   'iam:TagRole',
 ];
 
-/** For a control plane on machines, besides those of its network. */
+/** For a control plane on machines, in addition to the network's. */
 const CONTROL_PLANE = [
   'autoscaling:AttachLoadBalancerTargetGroups',
   'autoscaling:CreateAutoScalingGroup',
@@ -125,29 +125,32 @@ const CONTROL_PLANE = [
   'iam:RemoveRoleFromInstanceProfile',
 ];
 
-/** What is asked for everything that there is. */
+/** Permissions on all resources. */
 const ANYWHERE = [...NETWORK, ...KEYS, 'eks:DescribeAddonVersions', 'tag:GetResources'];
 const ON_MACHINES = [...NETWORK, ...CONTROL_PLANE];
 
-/** What is checked before anything is made, by what runs the control plane: the cloud, or a seed and machines. */
+/** Permissions checked before anything is created, by control plane mode: managed, or on a seed and machines. */
 export const PERMISSIONS = {
   managed: [...ANYWHERE, ...CLUSTER, ...ROLES],
   onMachines: [...ON_MACHINES, ...ROLES],
 } as const;
 
-/** What the programs do and to what, so that a policy for our names only counts as well as one for everything. */
+/** Actions of the programs with their resources, so that a policy restricted to Coppice's names suffices. */
 const needed = (owner: Owner, arn: (service: string, region: string, resource: string) => string, region: string) => [
   { actions: ANYWHERE, resource: '*' },
   { actions: CLUSTER, resource: arn('eks', region, `cluster/${clusterName(owner)}`) },
   { actions: ROLES, resource: arn('iam', '', `role/${physicalName('aws:iam/role:Role', owner, 'cluster')}`) },
 ];
 
-/** Why AWS does not simulate: who asks may not, or has no policies of its own. Then it shows when something is made. */
+/**
+ * Error codes when AWS cannot simulate: the caller lacks the right or has no policies. Missing permissions then appear
+ * at the creation.
+ */
 const CANNOT_TELL = ['AccessDenied', 'AccessDeniedException', 'NoSuchEntity', 'InvalidInput', 'ValidationError'];
 
 /**
- * Permissions that the programs need and the identity lacks, by IAM's own simulation (iam:SimulatePrincipalPolicy). Empty when
- * there is none, or it cannot be told: IAM does not simulate root, federated users, and those who may not ask.
+ * Permissions that the programs need and the identity lacks, by IAM's simulation (iam:SimulatePrincipalPolicy). Empty
+ * when none is missing, or IAM cannot simulate: for root, federated users, and callers without the right.
  */
 export async function missingPermissions(aws: AwsConnection, identity: string, owner: Owner): Promise<string[]> {
   const [, partition, , , account] = policySource(identity)?.split(':') ?? [];
@@ -156,7 +159,7 @@ export async function missingPermissions(aws: AwsConnection, identity: string, o
   return missingAmong(aws, identity, owner, needed(owner, arn, aws.region));
 }
 
-/** The same for a control plane on machines, with the network and the roles that it needs. */
+/** The same for a control plane on machines, with its network and roles. */
 export async function missingForControlPlane(aws: AwsConnection, identity: string, owner: Owner): Promise<string[]> {
   const [, partition, , , account] = policySource(identity)?.split(':') ?? [];
   const roles = ['control-plane', 'machine'].map((kind) => ({
@@ -183,7 +186,7 @@ async function missingAmong(
   }
 }
 
-/** Whose policies decide: the user's, or the role's of a session. */
+/** ARN whose policies decide: the user's, or that of a session's role. */
 export function policySource(identity: string): string | undefined {
   if (/:user\//.test(identity)) return identity;
   const session = /^arn:([\w-]+):sts::(\d+):assumed-role\/([^/]+)\//.exec(identity);
@@ -223,7 +226,7 @@ async function denied(
   return found;
 }
 
-/** What our requests carry, by which policies often decide: the region and the owner's tags. */
+/** Request attributes that policies often test: the region and the owner's tags. */
 function requestContext(region: string, owner: Owner): Record<string, string> {
   const request = Object.entries(tagsOf(owner)).map(([key, value]) => [`aws:RequestTag/${key}`, value]);
   return { 'aws:RequestedRegion': region, ...Object.fromEntries(request) };

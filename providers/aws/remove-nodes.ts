@@ -5,15 +5,16 @@ import { OWNER_TAGS, POOL_TAG } from '../tags.ts';
 import { type AwsConnection, getJson, query } from './api.ts';
 import { type Element, itemsAt, textAt } from './xml.ts';
 
-/** Nodegroup of EKS, as far as it is used (service model of botocore 1.43.11). */
+/** The fields of an EKS Nodegroup that are read (service model of botocore 1.43.11). */
 interface NodeGroup {
   tags?: Record<string, string>;
   resources?: { autoScalingGroups?: { name: string }[] };
 }
 
 /**
- * Ends nodes of managed node groups; see ManagedClusters.removeNodes. An Auto Scaling group ends a named instance and wants one fewer in
- * one go (TerminateInstanceInAutoScalingGroup of the Amazon EC2 Auto Scaling API reference), and EKS tells that as the size of the node group.
+ * Terminates nodes of managed node groups; see ManagedClusters.removeNodes. An Auto Scaling group terminates a named
+ * instance and lowers its size in one call (TerminateInstanceInAutoScalingGroup of the Amazon EC2 Auto Scaling API
+ * reference), and EKS reports that as the node group's size.
  */
 export async function removeNodes(
   aws: AwsConnection,
@@ -27,7 +28,7 @@ export async function removeNodes(
   let refused: PoolLeft['refused'];
   for (const group of await described(aws, groups)) {
     const going = itemsAt(group, 'Instances')
-      // EKS drains an instance by a lifecycle hook for minutes: one that is ending is counted no more.
+      // // EKS drains an instance for minutes by a lifecycle hook: a terminating one no longer counts.
       .filter((instance) => !textAt(instance, 'LifecycleState').startsWith('Terminat'))
       .map((instance) => textAt(instance, 'InstanceId'))
       .filter((id) => named.has(id));
@@ -49,8 +50,8 @@ const terminate = (aws: AwsConnection, InstanceId: string) =>
   });
 
 /**
- * Has a group leave its zones unequal: "rebalancing might terminate instances in other zones", says the reference of what is done next, and
- * those have pods on them (kubernetes/autoscaler issue 3693).
+ * Suspends zone rebalancing: "rebalancing might terminate instances in other zones", states the reference of the next
+ * call, and those have pods on them (kubernetes/autoscaler issue 3693).
  */
 async function keepPlaces(aws: AwsConnection, group: Element): Promise<void> {
   const isSuspended = itemsAt(group, 'SuspendedProcesses').some((one) => textAt(one, 'ProcessName') === 'AZRebalance');
@@ -61,7 +62,7 @@ async function keepPlaces(aws: AwsConnection, group: Element): Promise<void> {
   });
 }
 
-/** Names of the Auto Scaling groups of the node groups that we made for the pool: told by their tags, never by their names. */
+/** Names of the Auto Scaling groups behind the pool's node groups, identified by tags, never by names. */
 async function groupsOf(aws: AwsConnection, owner: Owner, cluster: string, pool: string): Promise<string[]> {
   const path = `/clusters/${encodeURIComponent(cluster)}/node-groups`;
   const found: string[] = [];

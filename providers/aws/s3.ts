@@ -21,12 +21,12 @@ import { awsHostOf, partitionOf } from './partitions.ts';
 import { type AccessKey, asSigned, pathOfKey, signHeaders } from './sigv4.ts';
 import { type Element, elementAt, parseXML, textAt } from './xml.ts';
 
-/** An S3 bucket, and how it is asked for. */
+/** An S3 bucket with its connection. */
 type S3 = AwsConnection & { key: AccessKey; bucket: BackupBucket; account?: string };
 
 interface Ask {
   method: 'GET' | 'PUT' | 'DELETE';
-  /** As permissions are named, for example s3:PutObject. */
+  /** Permission name, for example s3:PutObject. */
   action: string;
   key?: string;
   query?: Record<string, string>;
@@ -36,15 +36,15 @@ interface Ask {
 }
 
 const PUBLIC_ACCESS_BLOCKS = ['BlockPublicAcls', 'IgnorePublicAcls', 'BlockPublicPolicy', 'RestrictPublicBuckets'];
-/** The statement of the bucket's policy that refuses requests without TLS. */
+/** Statement of the bucket policy that denies requests without TLS. */
 const TLS_ONLY = 'TLSOnly';
-/** What S3 answers where a setting was taken away. */
+/** S3's error codes for a removed setting. */
 const UNSET = ['NoSuchPublicAccessBlockConfiguration', 'NoSuchBucketPolicy'];
 
-/** Of every XML document that S3 takes. */
+/** XML namespace of S3's documents. */
 const NAMESPACE = 'http://s3.amazonaws.com/doc/2006-03-01/';
 
-/** Buckets in S3 (Amazon S3 API Reference, 2006-03-01). `connect` opens the account. */
+/** S3 buckets (Amazon S3 API Reference, 2006-03-01). `connect` opens the account. */
 export function s3Buckets(connect: (ctx: BackupContext) => Promise<AwsConnection & { key: AccessKey }>): BackupBuckets {
   const owners = new Map<string, { keyID: string; account: string }>();
   const open = async (ctx: BackupContext): Promise<S3> => {
@@ -52,7 +52,7 @@ export function s3Buckets(connect: (ctx: BackupContext) => Promise<AwsConnection
     const { bucket } = ctx;
     const keyID = aws.key.accessKeyID;
     const known = owners.get(bucket.name);
-    // A key is of one account for ever; whether it is still good, each call tells.
+    // // A key belongs to one account for ever; its validity is checked by each call.
     const account = known?.keyID === keyID ? known.account : await accountOf(aws);
     owners.set(bucket.name, { keyID, account });
     return { ...aws, bucket, account };
@@ -125,26 +125,26 @@ export function s3Buckets(connect: (ctx: BackupContext) => Promise<AwsConnection
   };
 }
 
-/** Names of buckets are everybody's: with the account in a header, S3 refuses one that somebody else has. */
+/** Bucket names are global: with the account in a header, S3 refuses a bucket of another account. */
 async function accountOf(aws: AwsConnection & { key: AccessKey }): Promise<string> {
   return textAt(await query(aws, 'sts', 'GetCallerIdentity'), 'GetCallerIdentityResult', 'Account');
 }
 
-/** Tags of the bucket; undefined when there is no such bucket. */
+/** Tags of the bucket; undefined when it does not exist. */
 async function tagsOf(s3: S3): Promise<Record<string, string> | undefined> {
   try {
     const answer = await asked(s3, { method: 'GET', action: 's3:GetBucketTagging', query: { tagging: '' } });
     const set = elementAt(parseXML(answer), 'Tagging', 'TagSet');
     return Object.fromEntries(childrenOf(set, 'Tag').map((tag) => [textAt(tag, 'Key'), textAt(tag, 'Value')]));
   } catch (error) {
-    // Made, and then something came in between.
+    // // Created, but interrupted before it was tagged.
     if (awsCodeOf(error) === 'NoSuchTagSet') return {};
     if (awsCodeOf(error) === 'NoSuchBucket') return undefined;
     throw error;
   }
 }
 
-/** A setting as S3 has it; an empty document where there is none. */
+/** A bucket setting in S3's format; an empty document where it is unset. */
 async function setting(s3: S3, subresource: string, action: string): Promise<string> {
   try {
     return await asked(s3, { method: 'GET', action, query: { [subresource]: '' } });
@@ -155,7 +155,7 @@ async function setting(s3: S3, subresource: string, action: string): Promise<str
 }
 
 async function create(s3: S3): Promise<void> {
-  // us-east-1 is the one region that is named by not being named.
+  // // us-east-1 is the only region that must be omitted.
   const body =
     s3.region === 'us-east-1'
       ? ''
@@ -168,7 +168,10 @@ async function create(s3: S3): Promise<void> {
   }
 }
 
-/** Everything that makes the bucket safe; the tags say at last that it is. Bucket owner enforced (no ACLs) is S3's own default. */
+/**
+ * Applies all security settings; the tags, set last, mark completion. Object ownership enforced (no ACLs) is S3's
+ * default.
+ */
 async function settle(s3: S3): Promise<void> {
   const { id } = partitionOf(s3.region);
   const arn = `arn:${id}:s3:::${s3.bucket.name}`;
@@ -226,7 +229,7 @@ async function settle(s3: S3): Promise<void> {
     await asked(s3, { method: 'PUT', action, query: { [subresource]: '' }, body });
 }
 
-/** What was deleted or overwritten, and what is there: a bucket with any of it cannot be deleted. */
+/** Deletes all versions and delete markers: a bucket with any cannot be deleted. */
 async function removeVersions(s3: S3): Promise<void> {
   for (;;) {
     const answer = await asked(s3, { method: 'GET', action: 's3:ListBucketVersions', query: { versions: '' } });
@@ -251,7 +254,7 @@ function childrenOf(element: Element | undefined, name: string): Element[] {
 
 const asked = async (s3: S3, ask: Ask): Promise<string> => wholeText(await stream(s3, ask));
 
-/** The answer's body. Rejects with a CoppiceError, see awsCodeOf. */
+/** Body of the answer. Rejects with a CoppiceError, see awsCodeOf. */
 async function stream(
   s3: S3,
   { method, action, key = '', query: parameters = {}, body, content }: Ask,
@@ -285,6 +288,6 @@ async function stream(
   throw explained(awsRefusal(action, answer, codeAndMessage(await answer.body.text())), bucket);
 }
 
-/** Says which bucket it was. */
+/** Adds the bucket's name. */
 const explained = (error: CoppiceError, { name }: BackupBucket): CoppiceError =>
   new CoppiceError(error.code, `bucket ${name}: ${error.message}`, { advice: error.advice, cause: error.cause });

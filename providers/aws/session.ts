@@ -5,16 +5,16 @@ import type { AwsCredentials } from './credentials.ts';
 import type { AccessKey } from './sigv4.ts';
 import { type Element, textAt } from './xml.ts';
 
-/** Shown in CloudTrail and in ARNs of the session. */
+/** Visible in CloudTrail and in the session's ARNs. */
 const SESSION_NAME = 'coppice';
-/** The most that a role allows without being asked to (sts:AssumeRole, DurationSeconds); longer than the longest single create. */
+/** A role's default limit (sts:AssumeRole, DurationSeconds); longer than the longest single creation. */
 const DURATION_SECONDS = '3600';
 
 const SESSIONS = new Exchanges<AccessKey>();
 
 /**
- * The access key to ask AWS with: the given one, or that of a session with the role, an hour long and kept while it is good.
- * Makes nothing that lasts. Throws ERR_INFRA_UNAUTHENTICATED or ERR_INFRA_UNAUTHORIZED when the role is not to be had.
+ * Access key for AWS calls: the given one, or that of a role session, valid for an hour and cached. Creates nothing
+ * permanent. Throws ERR_INFRA_UNAUTHENTICATED or ERR_INFRA_UNAUTHORIZED when the role cannot be assumed.
  */
 export async function openSession(credentials: AwsCredentials, aws: Omit<AwsConnection, 'key'>): Promise<AccessKey> {
   const { key, role, token, stsRegion } = credentials;
@@ -28,13 +28,13 @@ export async function openSession(credentials: AwsCredentials, aws: Omit<AwsConn
   });
 }
 
-/** By a key whose user may take the role (AWS STS API Reference, AssumeRole). */
+/** With the key of a user who may assume the role (AWS STS API Reference, AssumeRole). */
 async function assumedSession(role: string, key: AccessKey, aws: Omit<AwsConnection, 'key'>) {
   const parameters = { RoleArn: role, RoleSessionName: SESSION_NAME, DurationSeconds: DURATION_SECONDS };
   return sessionIn(await query({ ...aws, key }, 'sts', 'AssumeRole', parameters), 'AssumeRole', role);
 }
 
-/** The call is not signed: the token is all the proof there is (AWS STS API Reference, AssumeRoleWithWebIdentity). */
+/** Unsigned: the token is the only proof (AWS STS API Reference, AssumeRoleWithWebIdentity). */
 async function webIdentitySession(role: string, token: string, aws: Omit<AwsConnection, 'key'>) {
   const action = 'AssumeRoleWithWebIdentity';
   const parameters = {

@@ -1,14 +1,14 @@
 import { createHash, createHmac } from 'node:crypto';
 
-/** What requests are signed with. */
+/** Signing key. */
 export interface AccessKey {
   accessKeyID: string;
   secretAccessKey: string;
-  /** With temporary credentials only. */
+  /** For temporary credentials only. */
   sessionToken?: string;
 }
 
-/** For which service, where and when a signature is good. */
+/** Scope of a signature: service, region and time. */
 interface Scope {
   service: string;
   region: string;
@@ -16,8 +16,8 @@ interface Scope {
 }
 
 /**
- * A request to be signed. Header names in lower case; `host` is taken from the URL. A body that is not held here: x-amz-content-sha256 has
- * its hash.
+ * A request to sign. Header names in lower case; `host` follows from the URL. For a streamed body x-amz-content-sha256
+ * contains its hash.
  */
 export interface Signable {
   method: string;
@@ -26,13 +26,13 @@ export interface Signable {
   body: string;
 }
 
-/** `request`'s headers and those that authenticate it, by AWS' own signer (Signature Version 4). */
+/** `request`'s headers with authentication, by AWS' own signer (Signature Version 4). */
 export async function signHeaders(request: Signable, key: AccessKey, scope: Scope): Promise<Record<string, string>> {
   const signer = await signerFor(key, scope);
   return (await signer.sign(asked(request), { signingDate: scope.now })).headers;
 }
 
-/** The URL of a request without a body, with what authenticates it as parameters: whoever has it may send it, with these headers. */
+/** URL of a request without a body, with authentication as parameters: its holder may send it, with these headers. */
 export async function presignUrl(
   request: Omit<Signable, 'body'>,
   key: AccessKey,
@@ -40,7 +40,7 @@ export async function presignUrl(
 ): Promise<string> {
   const signer = await signerFor(key, scope);
   const { now: signingDate, expiresSeconds: expiresIn } = scope;
-  // Headers of this name would become parameters, and EKS wants to see one.
+  // // By default these headers would become parameters, but EKS requires one as a header.
   const unhoistableHeaders = new Set(Object.keys(request.headers));
   const { query = {} } = await signer.presign(asked({ ...request, body: '' }), {
     signingDate,
@@ -52,17 +52,17 @@ export async function presignUrl(
   return url.href;
 }
 
-/** The URL as it is signed: URLSearchParams writes a space as `+`, which AWS would read as a plus. */
+/** The URL in signed form: URLSearchParams encodes a space as `+`, which AWS reads as a plus. */
 export function asSigned(url: URL): URL {
   const same = new URL(url);
   same.search = queryOf([...url.searchParams]);
   return same;
 }
 
-/** A key of S3 as a path: everything is encoded but what stands between its parts. */
+/** An S3 key as a path: everything is encoded except slashes. */
 export const pathOfKey = (key: string): string => key.split('/').map(encoded).join('/');
 
-/** Loaded when AWS is first asked: most operators never do (figures in docs/decisions/0041). */
+/** Loaded at the first AWS call: most operators never make one (figures in docs/decisions/0041). */
 async function signerFor(key: AccessKey, { service, region }: Scope) {
   const { SignatureV4 } = await import('@smithy/signature-v4');
   const { accessKeyID: accessKeyId, secretAccessKey, sessionToken } = key;
@@ -71,13 +71,13 @@ async function signerFor(key: AccessKey, { service, region }: Scope) {
     region,
     credentials: { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) },
     sha256: Sha256,
-    // S3 takes the path as it is sent, all others encode it once more (IAM user guide, "Create a canonical request").
+    // // S3 takes the path as sent, all others encode it once more (IAM user guide, "Create a canonical request").
     uriEscapePath: service !== 's3',
     applyChecksum: false,
   });
 }
 
-/** Node's own hash, as the signer takes one. */
+/** Node's hash in the signer's interface. */
 class Sha256 {
   readonly #hash;
 
@@ -122,6 +122,6 @@ const queryOf = (parameters: readonly (readonly [string, string])[]): string =>
     .map((pair) => pair.join('='))
     .join('&');
 
-/** RFC 3986: also what encodeURIComponent leaves alone. */
+/** RFC 3986: also the characters that encodeURIComponent leaves unencoded. */
 const encoded = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);

@@ -11,16 +11,19 @@ export interface ZoneRanges {
   pods: string;
 }
 
-/** Last letters of zones: as many as a range is cut into, whether they are used or not. */
+/** Zone letters: the number of parts of a range, used or not. */
 export const ZONE_LETTERS = 'abcdefgh';
 
-/** Lengths of prefixes that a VPC and its subnets may have. Source: Amazon VPC user guide, "VPC CIDR blocks", "Subnet CIDR blocks". */
+/**
+ * Permitted prefix lengths of a VPC and its subnets. Source: Amazon VPC user guide, "VPC CIDR blocks", "Subnet CIDR
+ * blocks".
+ */
 const LARGEST = 16;
 const SMALLEST = 28;
 const BITS_OF_ZONES = 3;
-/** From and to which length a range of nodes can be cut: by zone, then in two. */
+/** Prefix lengths of a divisible node range: by zone, then in two. */
 export const NODES_BITS = { from: LARGEST, to: SMALLEST - BITS_OF_ZONES - 1 };
-/** Of a larger range of pods the first part is used. */
+/** Prefix lengths of a pod range; of a larger one the first part is used. */
 export const PODS_BITS = { from: 0, to: SMALLEST - BITS_OF_ZONES };
 
 const FITS = { nodes: NODES_BITS, pods: PODS_BITS };
@@ -33,15 +36,15 @@ function read(what: keyof typeof FITS, text: string): AddressRange {
   throw configurationProblem(`"${text}" is no range for ${what} at AWS`, advice);
 }
 
-/** The part of the pods' range that the VPC takes: all of it, or its first /16. */
+/** The pod range of the VPC: all of it, or its first /16. */
 export function vpcPodsRange(pods: string): string {
   const range = read('pods', pods);
   return `${nthAddress(pods, 0)}/${Math.max(range.prefix, LARGEST)}`;
 }
 
 /**
- * Cuts the ranges into subnets, by the letter of a zone and not by its place in the list: adding a zone must not move the
- * subnets of another, which would mean new nodes everywhere. Throws a configuration problem on what cannot be cut.
+ * Divides the ranges into subnets by zone letter, not by position: adding a zone must not move other zones' subnets,
+ * which would replace all nodes. Throws a configuration problem for an indivisible range.
  */
 export function zoneRanges(cidrs: { nodes: string; pods: string }, zones: readonly string[]): ZoneRanges[] {
   const nodes = read('nodes', cidrs.nodes);

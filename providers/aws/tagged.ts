@@ -5,7 +5,7 @@ import { type AwsConnection, awsCodeOf, postJson, query } from './api.ts';
 import { nameTag } from './names.ts';
 import { type Element, itemsAt, textAt } from './xml.ts';
 
-/** Every resource of ours bears this tag. */
+/** Tag on every resource of Coppice's. */
 const MARK = OWNER_TAGS.technicalID;
 
 interface Mapping {
@@ -14,8 +14,8 @@ interface Mapping {
 }
 
 /**
- * What bears our tags in the region, of whatever owner. Source of the list: Resource Groups Tagging API. IAM roles are not in
- * it, as they belong to no region; they cost nothing, and making one again fails on its name.
+ * Resources in the region with Coppice's tags, of any owner, by the Resource Groups Tagging API. It excludes IAM roles,
+ * which are global; they cost nothing, and a second creation fails on the name.
  */
 export async function taggedResources(aws: AwsConnection): Promise<TaggedResource[]> {
   const found = (await resourcesWith(aws, { TagFilters: [{ Key: MARK }] })).flatMap(({ ResourceARN: id, Tags }) => {
@@ -26,7 +26,7 @@ export async function taggedResources(aws: AwsConnection): Promise<TaggedResourc
   return await withoutGone(aws, found);
 }
 
-/** All that the Resource Groups Tagging API lists for these filters: a page may be empty and not be the last. */
+/** All pages of the Resource Groups Tagging API for these filters: an empty page may not be the last. */
 export async function resourcesWith(
   aws: AwsConnection,
   filters: { TagFilters: { Key: string; Values?: string[] }[]; ResourceTypeFilters?: string[] },
@@ -45,13 +45,13 @@ export async function resourcesWith(
   return found;
 }
 
-/** What the tag Name says besides whose it is; see nameTag. */
+/** The part in tag Name, without the owner; see nameTag. */
 function partOf({ technicalID = '' }: Partial<Owner>, name = ''): Pick<TaggedResource, 'part'> {
   const part = name.slice(technicalID.length + 1);
   return part && name === nameTag({ technicalID }, part) ? { part } : {};
 }
 
-/** `arn:aws:ec2:eu-central-1:1:natgateway/nat-1` is of type `ec2:natgateway`. */
+/** `arn:aws:ec2:eu-central-1:1:natgateway/nat-1` has type `ec2:natgateway`. */
 export function arnTypeOf(arn: string): string {
   const [, , service, , , ...rest] = arn.split(':');
   return `${service}:${rest.join(':').split(/[/:]/)[0]}`;
@@ -59,12 +59,12 @@ export function arnTypeOf(arn: string): string {
 
 const lastOf = (arn: string): string => arn.slice(arn.lastIndexOf('/') + 1);
 
-/** What of a list is still there, by the last part of its ARN, and what is known of it. */
+/** Existing resources by the last part of their ARN, with known facts. */
 type Living = Map<string, { machineType?: string; createdAt?: string }>;
 
 /**
- * AWS shows these for some time after they are gone: an hour after a machine or a NAT gateway, for the whole waiting time of a
- * key. Counted as left over, they would be swept again and again.
+ * AWS lists deleted resources for a while: an hour for a machine or NAT gateway, the whole waiting period for a key.
+ * They must not be swept again and again.
  */
 const LINGERING: Readonly<Record<string, (aws: AwsConnection, arns: string[]) => Promise<Living>>> = {
   'ec2:instance': (aws) =>

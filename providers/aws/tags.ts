@@ -3,12 +3,13 @@ import { tagsOf } from '../tags.ts';
 import { nameTag } from './names.ts';
 
 /**
- * How a type bears tags. `map`: argument `tags`. `list`: argument `tags` of {key, value, propagateAtLaunch}. `template`: as `map`,
- * and in `tagSpecifications` for what is launched from it. `none`: AWS has no tags for it; it goes with what it belongs to.
+ * How a type is tagged. `map`: argument `tags`. `list`: argument `tags` of {key, value, propagateAtLaunch}. `template`:
+ * as `map`, and in `tagSpecifications` for launched resources. `none`: AWS has no tags for it; it is deleted with its
+ * parent.
  */
 type Tagging = 'map' | 'list' | 'template' | 'none';
 
-/** By type, where it is not `map`. Source: the `tags` arguments in the .d.ts of @pulumi/aws 7.48. */
+/** Types other than `map`. Source: the `tags` arguments in the .d.ts of @pulumi/aws 7.48. */
 export const TAGGING: Readonly<Record<string, Tagging>> = {
   'aws:ec2/launchTemplate:LaunchTemplate': 'template',
   'aws:autoscaling/group:Group': 'list',
@@ -20,12 +21,12 @@ export const TAGGING: Readonly<Record<string, Tagging>> = {
   'aws:eks/accessPolicyAssociation:AccessPolicyAssociation': 'none',
 };
 
-/** What a launch template makes; each is billed or left over on its own. */
+/** Resources launched from a template; each is billed and can be left over separately. */
 const LAUNCHED = ['instance', 'volume', 'network-interface'];
 
 type Tags = Record<string, string>;
 
-/** Arguments of a resource with the owner's tags on it, whatever else it is tagged with. `part`: what it is, for the tag Name. */
+/** Arguments of a resource with the owner's tags added. `part`: for the tag Name. */
 export function withTags(type: string, part: string, owner: Owner, args: Record<string, any>): Record<string, any> {
   const ours: Tags = { ...tagsOf(owner), Name: nameTag(owner, part) };
   switch (TAGGING[type] ?? 'map') {
@@ -39,7 +40,7 @@ export function withTags(type: string, part: string, owner: Owner, args: Record<
     }
     case 'list': {
       const theirs = ((args.tags ?? []) as { key: string }[]).filter(({ key }) => !(key in ours));
-      // Machines get their tags from the launch template: given twice, a change would show twice.
+      // // Machines are tagged by the launch template: tags in both places would change twice.
       const list = Object.entries(ours).map(([key, value]) => ({ key, value, propagateAtLaunch: false }));
       return { ...args, tags: [...theirs, ...list] };
     }

@@ -4,15 +4,15 @@ import { awsHostOf } from './partitions.ts';
 import { type AccessKey, presignUrl } from './sigv4.ts';
 
 /**
- * EKS takes a presigned request to STS as a bearer token, for 15 minutes from the moment it was signed for, whatever its
- * X-Amz-Expires says; a minute is left for the way. Source: kubernetes-sigs/aws-iam-authenticator, pkg/token/token.go.
+ * Validity of EKS tokens: EKS accepts a presigned STS request as a bearer token for 15 minutes from its signature,
+ * whatever its X-Amz-Expires; a minute is a margin. Source: kubernetes-sigs/aws-iam-authenticator, pkg/token/token.go.
  */
 const LIFE_MS = 14 * 60_000;
 const PREFIX = 'k8s-aws-v1.';
-/** Old authenticators refuse more. */
+/** Limit of old authenticators. */
 const EXPIRES_SECONDS = 60;
 
-/** A bearer token for EKS' API server, without any command line tool or request. */
+/** A bearer token for EKS' API server, computed without a CLI tool or request. */
 export async function eksToken(
   clusterName: string,
   region: string,

@@ -8,29 +8,35 @@ import { poolNameProblems, profileProblems, zoneProblems } from '../validate.ts'
 import { adoptProblems } from './adopted.ts';
 import { NODES_BITS, PODS_BITS, ZONE_LETTERS } from './subnets.ts';
 
-/** Ranges of which EKS takes Services, and how large these may be. Source: KubernetesNetworkConfigRequest.serviceIpv4Cidr in botocore 1.43.11. */
+/**
+ * Permitted ranges of Services in EKS, and their size. Source: KubernetesNetworkConfigRequest.serviceIpv4Cidr in
+ * botocore 1.43.11.
+ */
 const PRIVATE_RANGES = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'];
 const SERVICES_BITS = { from: 12, to: 24 };
-/** Ranges that can reach a public endpoint, a quota that cannot be raised. Source: AWS general reference, "Amazon EKS endpoints and quotas". */
+/**
+ * Ranges permitted at a public endpoint, a fixed quota. Source: AWS general reference, "Amazon EKS endpoints and
+ * quotas".
+ */
 const MOST_AUTHORIZED = 40;
-/** Longest of CloudPool.name: part of names that AWS limits. */
+/** Longest CloudPool.name, since it is part of names with AWS' limits. */
 const LONGEST_POOL_NAME = 12;
 /** Longest keys and values of labels and taints (labelKey, labelValue, taintKey, taintValue in botocore 1.43.11). */
 const LONGEST_LABEL = 63;
 /** "Label cannot contain reserved prefixes", aws/containers-roadmap issue 1451. */
 const RESERVED_LABELS = ['kubernetes.io/', 'k8s.io/', 'eks.amazonaws.com/'];
-/** GiB of EKS' images: a disk cannot be smaller (CreateNodegroupRequest.diskSize in botocore 1.43.11). */
+/** Size in GiB of EKS' images, the minimum of a disk (CreateNodegroupRequest.diskSize in botocore 1.43.11). */
 const SMALLEST_DISK = 20;
-/** Addresses of a subnet that AWS keeps. Source: Amazon VPC user guide, "Subnet CIDR blocks". */
+/** Addresses of a subnet reserved by AWS. Source: Amazon VPC user guide, "Subnet CIDR blocks". */
 const AWS_ADDRESSES = 5;
 
 const problem = (field: string, message: string): Problem => ({ field, message, code: 'ERR_CONFIGURATION_PROBLEM' });
 
-/** What of this EKS cannot give, or the profile does not offer; see ManagedClusters.validate. */
+/** Problems of a cluster that EKS or the profile cannot provide; see ManagedClusters.validate. */
 export function validateCluster(cluster: WantedCluster, profile: CloudProfile): Problem[] {
   if (cluster.adopt) return validateAdoption(cluster, cluster.adopt, profile);
   const { region, kubernetesVersion, cidrs, pools } = cluster;
-  // Pods of EKS take addresses one by one: nodes do not use up their range as they do where each gets a /24.
+  // // EKS pods take single addresses: nodes do not exhaust a range as they do with a /24 each.
   const uncounted = pools.map((pool) => ({ ...pool, count: 0 }));
   return [
     ...profileProblems({ region, kubernetesVersion, networking: cidrs, pools: uncounted }, profile),
@@ -42,7 +48,7 @@ export function validateCluster(cluster: WantedCluster, profile: CloudProfile): 
   ];
 }
 
-/** Of a cluster that exists, only what we add to it, and which one it is. */
+/** Problems of an adoption: only the id and Coppice's additions are checked. */
 function validateAdoption(cluster: WantedCluster, adopt: Adoption, profile: CloudProfile): Problem[] {
   return [
     ...adoptProblems(adopt, cluster.region),
@@ -95,7 +101,8 @@ function rangeProblems({ cidrs, zones, pools }: WantedCluster): Problem[] {
     const message = `EKS takes Services from ${PRIVATE_RANGES.join(', ')} only, ${cidrs.services} lies outside`;
     problems.push(problem('networking.services', message));
   }
-  // A VPC takes no second range from another private block (Amazon VPC user guide, "IPv4 CIDR block association restrictions").
+  // // A VPC accepts no second range from another private block (Amazon VPC user guide, "IPv4 CIDR block association
+  // restrictions").
   const [first, second] = [nodes && privateOf(nodes), pods && privateOf(pods)];
   if (first && second && first !== second) {
     const message = `pods ${cidrs.pods} lie in ${second} and nodes ${cidrs.nodes} in ${first}, which one VPC cannot have both`;
@@ -110,7 +117,7 @@ function rangeProblems({ cidrs, zones, pools }: WantedCluster): Problem[] {
   return problems;
 }
 
-/** How many nodes a pool may come to have, as far as that is limited. */
+/** Upper limit of a pool's nodes, as far as there is one. */
 const mostOf = ({ desired, maximum }: CloudPool): number =>
   Math.max(desired ?? 0, Number.isFinite(maximum) ? maximum : 0);
 

@@ -1,4 +1,4 @@
-/** An element of AWS' XML: its text, or its children by name, a list where a name occurs more than once. Attributes are left out. */
+/** An element of AWS' XML: its text, or its children by name, a list where a name repeats. Attributes are dropped. */
 export type Element = string | { [name: string]: Element | Element[] };
 
 const TOKEN = /<(\/?)([\w.:-]+)(?:\s[^>]*?)?(\/?)>|([^<]+)/g;
@@ -11,8 +11,8 @@ const unescaped = (text: string): string =>
   });
 
 /**
- * Reads answers of AWS' query APIs. Not for other XML: no CDATA, comments or doctypes. What is no well-formed answer gives {}:
- * a proxy's page of HTML must not look like one.
+ * Parses answers of AWS' query APIs. Not for other XML: no CDATA, comments or doctypes. Malformed input gives {}: a
+ * proxy's HTML page must not count as an answer.
  */
 export function parseXML(text: string): Record<string, Element | Element[]> {
   const root: Record<string, Element | Element[]> = {};
@@ -42,7 +42,7 @@ function add(children: Record<string, Element | Element[]>, name: string, child:
   children[name] = before === undefined ? child : [before, child].flat();
 }
 
-/** The element at a path of names; undefined when there is none, the first where there are several. */
+/** The first element at a path of names; undefined when there is none. */
 export function elementAt(element: Element | Element[] | undefined, ...path: string[]): Element | undefined {
   const one = Array.isArray(element) ? element[0] : element;
   const [name, ...rest] = path;
@@ -56,14 +56,14 @@ export function textAt(element: Element | Element[] | undefined, ...path: string
   return typeof found === 'string' ? found : '';
 }
 
-/** Items of a list at a path: AWS wraps them in elements `item` (EC2) or `member` (others). */
+/** Items of a list at a path: AWS wraps them in `item` (EC2) or `member` (others). */
 export function itemsAt(element: Element | Element[] | undefined, ...path: string[]): Element[] {
   const list = elementAt(element, ...path);
   if (list === undefined || typeof list === 'string') return [];
   return [list.item ?? list.member ?? []].flat();
 }
 
-/** Elements of a name in the list at a path: Route 53 names them after what they are. */
+/** Elements of a name in the list at a path, as in Route 53. */
 export function childrenAt(element: Element | Element[] | undefined, name: string, ...path: string[]): Element[] {
   const list = elementAt(element, ...path);
   return list === undefined || typeof list === 'string' ? [] : [list[name] ?? []].flat();

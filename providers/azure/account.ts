@@ -4,7 +4,7 @@ import { allPages, callAzure, type Endpoints } from './arm.ts';
 import { credentialsOf } from './credentials.ts';
 import { entraToken, managementScope } from './token.ts';
 
-/** For a network, and what all is in. */
+/** For the resource group and the network. */
 const NETWORK = [
   'Microsoft.Resources/subscriptions/resourceGroups/read',
   'Microsoft.Resources/subscriptions/resourceGroups/write',
@@ -23,7 +23,7 @@ const NETWORK = [
   'Microsoft.Network/virtualNetworks/subnets/join/action',
 ] as const;
 
-/** What the programs do to Azure, as operations of Azure's resource providers. */
+/** Operations of Azure's resource providers that the programs need. */
 const NEEDED = [
   ...NETWORK,
   'Microsoft.ManagedIdentity/userAssignedIdentities/read',
@@ -42,7 +42,7 @@ const NEEDED = [
   'Microsoft.ContainerService/managedClusters/agentPools/delete',
 ] as const;
 
-/** What a control plane on machines needs besides those of its network. */
+/** For a control plane on machines, in addition to the network's. */
 const CONTROL_PLANE = [
   'Microsoft.Network/loadBalancers/read',
   'Microsoft.Network/loadBalancers/write',
@@ -65,22 +65,22 @@ const CONTROL_PLANE = [
   'Microsoft.Compute/virtualMachineScaleSets/delete/action',
 ] as const;
 
-/** What is checked before anything is made, by what runs the control plane: the cloud, or a seed and machines. */
+/** Permissions checked before anything is created, by control plane mode: managed, or on a seed and machines. */
 export const PERMISSIONS = { managed: NEEDED, onMachines: [...NETWORK, ...CONTROL_PLANE] } as const;
 
-/** What one role allows: patterns of operations, and which of these it does not. */
+/** A role's permissions: patterns of permitted operations, and their exceptions. */
 export interface Permission {
   actions?: string[];
   notActions?: string[];
 }
 
-/** Whether the pattern, in which `*` stands for anything, slashes too, covers the operation; case means nothing. */
+/** Whether the pattern covers the operation, ignoring case; `*` matches anything, including slashes. */
 function covers(pattern: string, operation: string): boolean {
   const parts = pattern.split('*').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   return new RegExp(`^${parts.join('.*')}$`, 'i').test(operation);
 }
 
-/** Which of the operations no role allows. What one role takes back, another may still give. */
+/** Operations that no role permits. An exception of one role does not limit another. */
 export const missingOf = (needed: readonly string[], permissions: readonly Permission[]): string[] =>
   needed.filter(
     (operation) =>
@@ -92,16 +92,16 @@ export const missingOf = (needed: readonly string[], permissions: readonly Permi
   );
 
 /**
- * Whether the credentials are somebody's, the subscription is alive, and the roles on it allow what the programs do. Roles may have
- * conditions, and policies may refuse what roles allow: these show only when something is made.
+ * Checks that the credentials are valid, the subscription is active, and its roles permit the programs' operations.
+ * Conditions on roles and denials by policies appear only at the creation.
  *
- * API versions: Subscriptions - Get 2022-12-01; Permissions 2022-04-01, for a subscription as in MicrosoftDocs/azure-docs
- * articles/azure-resource-manager/resource-manager-api-authentication.md.
+ * API versions: Subscriptions - Get 2022-12-01; Permissions 2022-04-01, for a subscription as in
+ * MicrosoftDocs/azure-docs articles/azure-resource-manager/resource-manager-api-authentication.md.
  */
 export const checkAccount = (ctx: CloudContext, endpoints: Endpoints): Promise<AccountCheck> =>
   checkFor(NEEDED, ctx, endpoints);
 
-/** What a control plane on machines needs and the credentials lack. */
+/** Missing permissions for a control plane on machines. */
 export const missingForControlPlane = async (ctx: CloudContext, endpoints: Endpoints): Promise<string[]> =>
   (await checkFor(PERMISSIONS.onMachines, ctx, endpoints)).missing;
 
@@ -118,7 +118,7 @@ async function checkFor(needed: readonly string[], ctx: CloudContext, endpoints:
     });
 
   const about = await get<{ state?: string }>(`${subscription}?api-version=2022-12-01`);
-  // PastDue and Warned ones still work; Disabled and Deleted ones let nothing be made.
+  // // PastDue and Warned subscriptions work; Disabled and Deleted ones permit no creation.
   if (about?.state === 'Disabled' || about?.state === 'Deleted') {
     throw new CoppiceError('ERR_INFRA_DEPENDENCIES', `subscription ${subscriptionID} is ${about.state.toLowerCase()}`, {
       advice: 'Enable it again, or use another one.',

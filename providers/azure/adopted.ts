@@ -11,26 +11,29 @@ import { AKS_API } from './kubeconfig.ts';
 import { ADMINISTRATOR, plainRegion, roleAssignmentName } from './names.ts';
 import { entraToken, managementScope } from './token.ts';
 
-/** What the program `adopted` is told of the cluster. */
+/** Facts on the cluster for the program `adopted`. */
 export interface AdoptedFacts {
-  /** Azure's id of it. */
+  /** Its Azure id. */
   id: string;
   resourceGroup: string;
   name: string;
   /** Full version of the control plane. */
   version: string;
-  /** Its tags, without ours. */
+  /** Its tags without Coppice's. */
   tags: Record<string, string>;
-  /** Who may reach its API server, and how, as Azure says it. */
+  /** Its API server access settings in Azure's format. */
   accessProfile: Record<string, unknown>;
   addresses: TheirAddresses;
-  /** Its API server has no name but in its own network. */
+  /** Whether its API server is reachable in its own network only. */
   isPrivate: boolean;
-  /** Principals to whom others gave the role of ADMINISTRATOR on the cluster; undefined: that role means nothing to it, or is not needed. */
+  /**
+   * Principals with role ADMINISTRATOR on the cluster, assigned by others; undefined: the role has no effect there, or
+   * is not needed.
+   */
   administrators?: string[];
 }
 
-/** Managed Clusters - Get, as far as it is looked at. */
+/** The fields of Managed Clusters - Get that are read. */
 interface Described {
   name: string;
   location: string;
@@ -62,7 +65,7 @@ const SHORT = /^([^/]+)\/([^/]+)$/;
 const GROUP = /^[\w().-]{0,89}[\w()-]$/;
 const NAME = /^[0-9A-Za-z]([\w-]{0,61}[0-9A-Za-z])?$/;
 
-/** Name, group and, where it is told, subscription of the AKS cluster that an id means; undefined when it can mean none. */
+/** Name and group of the AKS cluster in an id, with the subscription where present; undefined for an invalid id. */
 export function clusterOfID(id: string): { name: string; resourceGroup: string; subscription?: string } | undefined {
   const [, subscription, ...long] = ID.exec(id) ?? [];
   const [resourceGroup = '', name = ''] = subscription === undefined ? (SHORT.exec(id)?.slice(1) ?? []) : long;
@@ -70,7 +73,7 @@ export function clusterOfID(id: string): { name: string; resourceGroup: string; 
   return { name, resourceGroup, ...(subscription !== undefined && { subscription: subscription.toLowerCase() }) };
 }
 
-/** What of an id cannot be right, whatever there is in the cloud. Pure. */
+/** Problems of an id, independent of the cloud's state. Pure. */
 export function adoptProblems({ id }: Adoption): Problem[] {
   if (clusterOfID(id)) return [];
   const message = `${id} is neither an AKS cluster's resource id nor <resource group>/<name>`;
@@ -80,12 +83,12 @@ export function adoptProblems({ id }: Adoption): Problem[] {
 const idOf = (subscription: string, { resourceGroup, name }: { resourceGroup: string; name: string }): string =>
   `/subscriptions/${subscription}/resourceGroups/${resourceGroup}/providers/Microsoft.ContainerService/managedClusters/${name}`;
 
-/** States of provisioning in which there is no API server to speak of. */
+/** Provisioning states without a usable API server. */
 const NOT_THERE = ['Creating', 'Deleting'];
-/** What an operation on it ended with: whoever begins to take it over should know that it did not work. */
+/** States after a failed operation, in which an adoption is refused. */
 const BROKEN = ['Failed', 'Canceled'];
 
-/** Looks at the AKS cluster that is to be taken over; see AdoptingCloud.look. */
+/** Reads the AKS cluster to adopt; see AdoptingCloud.look. */
 export async function lookAtAdopted(
   ctx: CloudContext,
   endpoints: Endpoints,
@@ -124,7 +127,7 @@ export async function lookAtAdopted(
   if (other) throw refuse(`it ${other}`, 'Release it there first.');
   const state = properties.provisioningState ?? '';
   const isStopped = properties.powerState?.code === 'Stopped';
-  // One that an operation of ours has failed on must be mended, or let go.
+  // // An adopted cluster with a failed operation must be repaired or released.
   if (NOT_THERE.includes(state) || isStopped || (BROKEN.includes(state) && !isTaken))
     throw refuse(`it is ${isStopped ? 'Stopped' : state}`, 'Take over a cluster that works.');
   const version = properties.currentKubernetesVersion ?? properties.kubernetesVersion ?? '';
@@ -132,7 +135,7 @@ export async function lookAtAdopted(
   if (wrong) throw refuse(wrong, 'Leave out spec.kubernetes.version to keep what it runs.');
 
   const id = idOf(subscriptionID, { resourceGroup, name });
-  // With local accounts we are let in anyway; without Azure's roles, what these say does not count in the cluster.
+  // // Local accounts give access anyway; without Azure RBAC its roles have no effect in the cluster.
   const isByRole = properties.disableLocalAccounts === true && properties.aadProfile?.enableAzureRBAC === true;
   const facts: AdoptedFacts = {
     id,
@@ -148,7 +151,7 @@ export async function lookAtAdopted(
   return { facts: { ...facts }, isTaken };
 }
 
-/** Facts about a cluster that cannot be looked at: enough to take away what we made in it. */
+/** Facts on an unreadable cluster: enough to remove Coppice's resources from it. */
 export function unseenCluster({ adopt }: AdoptingCluster): FoundCluster {
   const { name, resourceGroup } = clusterOfID(adopt.id) ?? { name: adopt.id, resourceGroup: adopt.id };
   const facts: AdoptedFacts = {
@@ -164,7 +167,7 @@ export function unseenCluster({ adopt }: AdoptingCluster): FoundCluster {
   return { facts: { ...facts }, isTaken: false };
 }
 
-/** Where its own nodes and pods get their addresses: as in the first of its system pools, of which it always has one. */
+/** Subnets of its nodes and pods: those of its first system pool, which always exists. */
 function addressesOf({ agentPoolProfiles = [] }: Described['properties']): TheirAddresses {
   const system = agentPoolProfiles.filter(({ mode }) => mode === 'System');
   const [first] = system.sort((one, other) => (one.name < other.name ? -1 : 1));
@@ -172,7 +175,7 @@ function addressesOf({ agentPoolProfiles = [] }: Described['properties']): Their
   return { ...(vnetSubnetID && { vnetSubnetID }), ...(podSubnetID && { podSubnetID }) };
 }
 
-/** To whom others gave the role on just this cluster: Azure takes no second assignment of the same (RoleAssignmentExists). */
+/** Principals with the role on exactly this cluster: Azure refuses a second equal assignment (RoleAssignmentExists). */
 async function administratorsOf(
   get: <T>(url: string) => Promise<T | undefined>,
   endpoints: Endpoints,

@@ -6,20 +6,20 @@ import { DEFAULT_PODS } from '../machine-types.ts';
 import { POOL_TAG, tagsOf } from '../tags.ts';
 import { agentPoolName, SYSTEM_POOL } from './names.ts';
 
-/** What an agent pool is, apart from its name and its cluster; plain values. */
+/** Arguments of an agent pool without its name and cluster; plain values. */
 export type AgentPoolPlan = Omit<AgentPoolArgs, 'resourceGroupName' | 'resourceName' | 'agentPoolName'>;
 
 type Cluster = Pick<ManagedClusterInputs, 'owner' | 'zones' | 'kubernetesVersion' | 'network'>;
 
 /**
- * AKS puts this label and taint on every spot pool, wanted or not (azure-aks-docs spot-node-pool.md). Left out, each refresh would
- * find them as drift, and taking them away is refused.
+ * Label and taint that AKS adds to every spot pool (azure-aks-docs spot-node-pool.md). If they were not declared, each
+ * refresh would report drift, and their removal is refused.
  */
 const SPOT_MARK = { key: 'kubernetes.azure.com/scalesetpriority', value: 'spot' } as const;
 
 /**
- * AKS takes a taint as text; without a `=` it is "invalid taint spec", also where there is no value (hashicorp/terraform-provider-azurerm
- * pull 32269).
+ * A taint as AKS' text; without `=` it is an "invalid taint spec", even without a value
+ * (hashicorp/terraform-provider-azurerm pull 32269).
  */
 export const taintText = ({ key, value, effect }: KubeTaint): string => `${key}=${value ?? ''}:${effect}`;
 
@@ -27,7 +27,8 @@ const onEveryPool = ({ kubernetesVersion, network }: Cluster): AgentPoolPlan => 
   type: 'VirtualMachineScaleSets',
   osType: 'Linux',
   osSKU: 'Ubuntu',
-  // Not left to AKS, which takes an ephemeral disk where the size fits into the machine's cache and another kind where not.
+  // // Explicit, since AKS chooses an ephemeral disk where it fits into the machine's cache, and another kind
+  // otherwise.
   osDiskType: 'Managed',
   enableNodePublicIP: false,
   vnetSubnetID: network.subnets[0]!.id,
@@ -36,7 +37,7 @@ const onEveryPool = ({ kubernetesVersion, network }: Cluster): AgentPoolPlan => 
   upgradeSettings: { maxSurge: '33%' },
 });
 
-/** The zones of a pool, those of the cluster when it names none; nothing where the region has none. */
+/** Zones of a pool, by default the cluster's; empty where the region has none. */
 export const poolZonesOf = (pool: Pick<CloudPool, 'zones'>, zones: readonly string[]): string[] =>
   pool.zones.length > 0 ? pool.zones : [...zones];
 
@@ -46,8 +47,8 @@ const spread = (zones: string[]) => (zones.length > 0 ? { availabilityZones: zon
 export const isPoolAutoscaled = ({ desired }: CloudPool): boolean => desired === undefined;
 
 /**
- * How many nodes to declare. Azure wants a number of an autoscaled pool too, between minimum and maximum, and goes there: so it is
- * the number that there is now, as far as it may be.
+ * Number of nodes to declare. Azure requires a number between minimum and maximum also for an autoscaled pool, and
+ * scales to it: so the present number is used, within the limits.
  */
 export const declaredCountOf = ({ minimum, maximum, desired }: CloudPool, now = minimum): number =>
   desired ?? Math.min(Math.max(now, minimum), maximum);
@@ -59,7 +60,7 @@ const size = (pool: CloudPool, now: number | undefined): AgentPoolPlan => ({
     : { enableAutoScaling: false }),
 });
 
-/** The agent pool that stands for a pool of ours, which has `now` nodes if it exists. arm64 needs no word: the VM size says it. */
+/** Agent pool of a pool with `now` nodes, if it exists. The VM size implies arm64. */
 export function agentPoolOf(pool: CloudPool, cluster: Cluster, now?: number): AgentPoolPlan {
   return {
     ...onEveryPool(cluster),
@@ -69,7 +70,7 @@ export function agentPoolOf(pool: CloudPool, cluster: Cluster, now?: number): Ag
     ...spread(poolZonesOf(pool, cluster.zones)),
     ...(pool.diskGiB !== undefined && { osDiskSizeGB: pool.diskGiB }),
     ...(pool.gpu > 0 && { gpuProfile: { driver: 'Install' } }),
-    // -1: never more than the price on demand.
+    // // -1: at most the on-demand price.
     ...(pool.spot && { scaleSetPriority: 'Spot', scaleSetEvictionPolicy: 'Delete', spotMaxPrice: -1 }),
     nodeLabels: { ...pool.labels, ...(pool.spot && { [SPOT_MARK.key]: SPOT_MARK.value }), [LABELS.pool]: pool.name },
     nodeTaints: [...pool.taints, ...(pool.spot ? [{ ...SPOT_MARK, effect: 'NoSchedule' }] : [])].map(taintText),
@@ -77,14 +78,14 @@ export function agentPoolOf(pool: CloudPool, cluster: Cluster, now?: number): Ag
   };
 }
 
-/** Where the nodes and pods of a cluster that others made get their addresses, as far as they chose that. */
+/** Subnets of an adopted cluster's nodes and pods, as far as its creator chose them. */
 export interface TheirAddresses {
-  /** Absent: in the network that AKS made. */
+  /** Absent: in the network created by AKS. */
   vnetSubnetID?: string;
   podSubnetID?: string;
 }
 
-/** The agent pool beside those of a cluster that others made: how many pods a node there can have is AKS' to say. */
+/** An agent pool in an adopted cluster: the maximum of pods per node is left to AKS. */
 export function agentPoolBeside(
   addresses: TheirAddresses,
   pool: CloudPool,
@@ -96,7 +97,9 @@ export function agentPoolBeside(
   return { ...plan, ...addresses };
 }
 
-/** What AKS cannot change in an agent pool that exists (azure-aks-docs: use-nvidia-gpu.md, spot-node-pool.md, concepts-storage.md). */
+/**
+ * Immutable properties of an agent pool (azure-aks-docs: use-nvidia-gpu.md, spot-node-pool.md, concepts-storage.md).
+ */
 const FIXED = [
   'vmSize',
   'availabilityZones',
@@ -108,7 +111,7 @@ const FIXED = [
   'vnetSubnetID',
 ] as const satisfies readonly (keyof AgentPoolPlan)[];
 
-/** AKS' name of the agent pool that stands for a pool of ours; see names.ts. */
+/** Name of a pool's agent pool in AKS; see names.ts. */
 export const agentPoolNameOf = (pool: CloudPool, plan: AgentPoolPlan): string =>
   agentPoolName(
     pool.name,
@@ -116,9 +119,9 @@ export const agentPoolNameOf = (pool: CloudPool, plan: AgentPoolPlan): string =>
   );
 
 /**
- * The pool of what AKS itself runs in a cluster (CoreDNS, metrics-server, konnectivity): the smallest that
- * azure-aks-docs use-system-pools.md lets be one, two nodes of 4 CPUs that are not of B series, and closed to all else, so
- * that every pool of people may be spot, arm64, or have no node at all.
+ * System pool for AKS' own workloads (CoreDNS, metrics-server, konnectivity): the minimum of azure-aks-docs
+ * use-system-pools.md, two nodes of 4 CPUs outside the B series, closed to other workloads, so that every other pool
+ * may be spot, arm64, or empty.
  */
 export const systemPool = (cluster: Cluster): AgentPoolPlan & { name: string } => ({
   ...onEveryPool(cluster),

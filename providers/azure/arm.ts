@@ -3,7 +3,7 @@ import { jsonApi } from '../json-api.ts';
 import { eachPage } from '../pages.ts';
 import { classify } from './errors.ts';
 
-/** Where Azure is: https://host, without a slash at the end. */
+/** Azure's endpoints: https://host, without a trailing slash. */
 export interface Endpoints {
   /** Entra ID. */
   login: string;
@@ -25,9 +25,9 @@ interface Page<T> {
 }
 
 /**
- * Everything of a list, page by page. Azure names the next page by a URL, and whoever is asked for it gets the token: a link
- * to another host is an error, for half a list would be taken for all of it.
- * @param ask for one page; undefined: there is no such list
+ * All pages of a list. The next page is a URL that receives the token: a link to another host is an error, since a
+ * partial list would count as complete.
+ * @param ask requests one page; undefined: the list does not exist
  */
 export async function allPages<T>(
   first: string,
@@ -40,7 +40,7 @@ export async function allPages<T>(
     const page = await ask(url);
     found.push(...(page?.value ?? []));
     const link = page?.nextLink || undefined;
-    // Ports and capitals are written in several ways; a scheme without encryption is another origin.
+    // // Port and case may be written differently; another scheme is another origin.
     if (link !== undefined && URL.parse(link)?.origin !== new URL(management).origin)
       throw dependencyNotReady(`${what}: the list goes on at another host, which is not asked`);
     return link;

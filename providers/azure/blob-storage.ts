@@ -27,10 +27,13 @@ const STORAGE_API = '2023-05-01';
 const GROUPS_API = '2021-04-01';
 /** x-ms-version: since 2019-12-12 a Put Blob may have 5000 MiB. */
 const BLOB_API = '2021-12-02';
-/** Of all storage accounts, in all of Azure's clouds (learn.microsoft.com/azure/storage/blobs/authorize-access-azure-active-directory). */
+/**
+ * Token scope of all storage accounts in all Azure clouds
+ * (learn.microsoft.com/azure/storage/blobs/authorize-access-azure-active-directory).
+ */
 const BLOB_SCOPE = 'https://storage.azure.com/.default';
 const CONTAINER = 'backups';
-/** An account is there within seconds. */
+/** A storage account is created within seconds. */
 const MADE_MS = 2 * 60_000;
 const LOOK_MS = 2_000;
 
@@ -50,24 +53,27 @@ interface BlobService {
   properties?: { isVersioningEnabled?: boolean; deleteRetentionPolicy?: { enabled?: boolean } };
 }
 
-/** Resource Manager, for one bucket. */
+/** Context of Resource Manager calls for one bucket. */
 interface Manager {
   ctx: BackupContext;
   endpoints: Endpoints;
   token: string;
-  /** Ids of the resource group and of the storage account in it. */
+  /** Ids of the resource group and its storage account. */
   group: string;
   account: string;
 }
 
-/** Names of storage accounts are everybody's, and short (3 to 24 letters and digits); the group, ours alone, bears the bucket's own name. */
+/**
+ * Storage account names are global and short (3 to 24 letters and digits), so a hash is used; the resource group has
+ * the bucket's own name.
+ */
 export const storageAccountName = ({ name }: Pick<BackupBucket, 'name'>): string =>
   `bkp${createHash('sha256').update(name).digest('hex').slice(0, 21)}`;
 
 /**
- * Buckets in Azure: a container in a storage account in a resource group of its own. Blobs are reached by Entra ID only (keys of the
- * account are turned off), so the application needs the role Storage Blob Data Contributor besides what makes the account.
- * `endpoints`: where Azure is, for the profile.
+ * Buckets in Azure: a container in a storage account in a resource group of its own. Blobs are accessible by Entra ID
+ * only (account keys are disabled), so the application needs the role Storage Blob Data Contributor besides the rights
+ * to create the account. `endpoints`: Azure's endpoints for the profile.
  */
 export function blobBuckets(endpoints: (ctx: BackupContext) => Endpoints): BackupBuckets {
   const open = async (ctx: BackupContext): Promise<Manager> => {
@@ -142,8 +148,8 @@ export function blobBuckets(endpoints: (ctx: BackupContext) => Endpoints): Backu
 }
 
 /**
- * Whether the resource group is there. One of that name without this seed's tags is somebody else's, since it gets them in the request that
- * makes it: it is neither tagged nor used, and never deleted with what is in it. Throws ERR_INFRA_DEPENDENCIES then.
+ * Whether the resource group exists. A group of that name without this seed's tags is foreign, since tags are set in
+ * the creating request: it is neither tagged, used nor deleted. Throws ERR_INFRA_DEPENDENCIES then.
  */
 async function hasOwnGroup(arm: Manager): Promise<boolean> {
   const { bucket } = arm.ctx;
@@ -156,7 +162,7 @@ async function hasOwnGroup(arm: Manager): Promise<boolean> {
   );
 }
 
-/** Everything in the order in which it depends on each other; the tags say at last that all is set. */
+/** Creates everything in order of dependency; the tags, set last, mark completion. */
 async function settle(arm: Manager): Promise<void> {
   const { ctx, group, account } = arm;
   const { bucket, region } = ctx;
@@ -208,7 +214,7 @@ async function settle(arm: Manager): Promise<void> {
   await managed(arm, 'PATCH', account, { tags: backupTags(bucket) });
 }
 
-/** Waits until the account is there: it is accepted long before. */
+/** Waits until the account exists: its creation is accepted long before. */
 async function made(arm: Manager): Promise<void> {
   const deadline = Date.now() + MADE_MS;
   for (;;) {
@@ -242,20 +248,20 @@ const managed = <T>(
 
 interface BlobRequest {
   method: 'GET' | 'PUT' | 'DELETE';
-  /** Within the container. */
+  /** Path within the container. */
   path?: string;
   query?: Record<string, string>;
   headers?: Record<string, string>;
   content?: Transfer['content'];
 }
 
-/** Answers undefined to 404 where `absent` allows it. */
+/** Returns undefined for 404 where `absent` permits it. */
 interface Blobs {
   (request: BlobRequest & { absent?: false }): Promise<Transferred>;
   (request: BlobRequest & { absent: true }): Promise<Transferred | undefined>;
 }
 
-/** Requests to the container. Where it is, Resource Manager says: that differs from cloud to cloud. */
+/** Requests to the container. Its URL comes from Resource Manager, since it differs between clouds. */
 async function blobsOf(arm: Manager): Promise<Blobs> {
   const { ctx, endpoints, account } = arm;
   const found = await managed<StorageAccount>(arm, 'GET', account);
@@ -287,7 +293,7 @@ async function blobsOf(arm: Manager): Promise<Blobs> {
   }) as Blobs;
 }
 
-/** What Blob Storage says of its refusal: XML, where Resource Manager has JSON. */
+/** The error in Blob Storage's refusal: XML, where Resource Manager uses JSON. */
 function refusal(what: string, status: number, text: string): CoppiceError {
   const error = within(parseXML(text), 'Error');
   const [azureCode, message] = [textAt(error, 'Code'), textAt(error, 'Message').split('\n')[0]!.slice(0, 300)];

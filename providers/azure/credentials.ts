@@ -1,12 +1,12 @@
 import { CoppiceError } from '../../operator/api/errors.ts';
 import type { CloudAccount } from '../cloud.ts';
 
-/** Who asks, and how it is proven. */
+/** Identity and proof of a caller. */
 export interface AzureCredentials {
   clientID: string;
   tenantID: string;
   subscriptionID: string;
-  /** A secret of the application, or a token of somebody whom it trusts (workload identity federation). */
+  /** A secret of the application, or a token that it trusts (workload identity federation). */
   proof: { secret: string } | { assertion: string };
 }
 
@@ -17,8 +17,9 @@ const unusable = (message: string, advice: string): CoppiceError =>
   new CoppiceError('ERR_INFRA_UNAUTHENTICATED', message, { advice });
 
 /**
- * The keys of the Secret, named as Gardener names them (provider-azure pkg/azure/types.go), checked: they become parts of URLs.
- * `token` stands in for `clientSecret` with workload identity. Throws ERR_INFRA_UNAUTHENTICATED when one is missing or is no id.
+ * Keys of the Secret with Gardener's names (provider-azure pkg/azure/types.go), validated, since they become parts of
+ * URLs. `token` replaces `clientSecret` with workload identity. Throws ERR_INFRA_UNAUTHENTICATED when one is missing or
+ * malformed.
  */
 export function credentialsOf({ credentials }: CloudAccount): AzureCredentials {
   const { clientID = '', tenantID = '', subscriptionID = '', clientSecret, token } = trimmed(credentials);
@@ -45,15 +46,15 @@ export function credentialsOf({ credentials }: CloudAccount): AzureCredentials {
   return { clientID, tenantID, subscriptionID, proof };
 }
 
-/** Secrets are often made from files that end with a new line. */
+/** Trims values: Secrets are often created from files with a trailing newline. */
 const trimmed = (credentials: Readonly<Record<string, string>>): Record<string, string | undefined> =>
   Object.fromEntries(Object.entries(credentials).map(([key, value]) => [key, value.trim()]));
 
-/** What the plugin azure-native proves itself with (pulumi-azure-native provider/pkg/provider/auth_azidentity.go). */
+/** Credentials of the plugin azure-native (pulumi-azure-native provider/pkg/provider/auth_azidentity.go). */
 export const pluginCredentials = ({ proof }: AzureCredentials): Record<string, string> =>
   'secret' in proof ? { ARM_CLIENT_SECRET: proof.secret } : { ARM_OIDC_TOKEN: proof.assertion };
 
-/** What else it reads; no secrets, and not to be cut out of messages, which are full of these ids. */
+/** Further settings of the plugin; not secret, since messages are full of these ids and must stay readable. */
 export const pluginSettings = (credentials: AzureCredentials): Record<string, string> => ({
   ARM_CLIENT_ID: credentials.clientID,
   ARM_TENANT_ID: credentials.tenantID,

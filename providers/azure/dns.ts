@@ -7,7 +7,10 @@ import { credentialsOf } from './credentials.ts';
 import { endpointsAt } from './endpoints.ts';
 import { entraToken, managementScope } from './token.ts';
 
-/** Record Sets - Create Or Update: dns 2018-05-01, privatedns 2020-06-01. The latter writes its properties with a small letter first. */
+/**
+ * Record Sets - Create Or Update: dns 2018-05-01, privatedns 2020-06-01. The latter's property names begin with a
+ * lower-case letter.
+ */
 const KINDS = [
   { type: 'dnsZones', version: '2018-05-01', private: false },
   { type: 'privateDnsZones', version: '2020-06-01', private: true },
@@ -27,7 +30,7 @@ interface AzureRecordSet {
 
 const kindOf = (zone: DNSZone) => KINDS.find((kind) => kind.private === zone.private)!;
 
-/** Azure DNS and its private DNS. Record sets are changed one by one, each only as it was last seen. */
+/** Azure DNS and Azure Private DNS. Record sets are changed one by one, each only from its last observed state. */
 export function azureDNS(endpoints: Endpoints): DNSZonesClient {
   const open = async (ctx: Omit<DNSContext, 'owner'>) => {
     const azure = endpointsAt(ctx.profile, endpoints);
@@ -106,12 +109,12 @@ function asked({ before, after }: RecordChange, zone: DNSZone) {
 
 const zoneOf = ({ id, name }: AzureZone, isPrivate: boolean): DNSZone => {
   const group = /\/resourceGroups\/([^/]+)\//i.exec(id)?.[1] ?? '';
-  // Gardener names zones with their resource group.
+  // // Gardener's zone names include the resource group.
   return { id, alsoKnownAs: [`${group}/${name}`], domain: plainName(name), private: isPrivate };
 };
 
 const KEYS = { A: 'ARecords', AAAA: 'AAAARecords', CNAME: 'CNAMERecord', TXT: 'TXTRecords' } as const;
-/** `ARecords` as the private DNS writes it: aRecords, aaaaRecords, cnameRecord, txtRecords. */
+/** `ARecords` in private DNS: aRecords, aaaaRecords, cnameRecord, txtRecords. */
 const smallKey = (type: RecordType): string => KEYS[type].replace(type, type.toLowerCase());
 
 function written({ type, ttl, values }: RecordSet, isPrivate: boolean): Record<string, unknown> {
@@ -119,7 +122,7 @@ function written({ type, ttl, values }: RecordSet, isPrivate: boolean): Record<s
     A: () => values.map((ipv4Address) => ({ ipv4Address })),
     AAAA: () => values.map((ipv6Address) => ({ ipv6Address })),
     CNAME: () => ({ cname: values[0] }),
-    // Pieces of at most 255 characters make one text.
+    // // Strings of at most 255 characters form one text.
     TXT: () => values.map((value) => ({ value: value.match(/.{1,255}/gs) ?? [''] })),
   }[type]();
   return isPrivate ? { ttl, [smallKey(type)]: records } : { TTL: ttl, [KEYS[type]]: records };

@@ -2,21 +2,20 @@ import type { Change, WantedCluster } from '../cloud.ts';
 import { isPoolAutoscaled } from './agent-pools.ts';
 
 /**
- * What Azure itself changes all the time. Agent pools are resources of their own, and every one of them also shows in a list of
- * the cluster.
+ * Properties that Azure changes itself. Agent pools are separate resources that also appear in a list of the cluster.
  */
 const ITS_OWN: Readonly<Record<string, readonly string[]>> = {
   'azure-native:containerservice:ManagedCluster': ['agentPoolProfiles', 'eTag', 'provisioningState'],
   'azure-native:containerservice:AgentPool': ['eTag', 'nodeImageVersion', 'provisioningState'],
 };
 
-/** Where others decided how a cluster is upgraded, Azure may do it by itself. */
+/** Properties that Azure changes where others chose automatic upgrades. */
 const UPGRADED: Readonly<Record<string, readonly string[]>> = {
   'azure-native:containerservice:ManagedCluster': ['kubernetesVersion', 'currentKubernetesVersion'],
   'azure-native:containerservice:AgentPool': ['orchestratorVersion', 'currentOrchestratorVersion'],
 };
 
-/** The changes that somebody made: without Azure's own, and without the sizes of pools that the autoscaler decides. */
+/** Changes by people: without Azure's own, and without autoscaled pool sizes. */
 export function driftOf(
   changes: readonly Change[],
   { pools, adopt }: Pick<WantedCluster, 'pools' | 'adopt'>,

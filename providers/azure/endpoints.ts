@@ -4,14 +4,15 @@ import type { Endpoints } from './arm.ts';
 
 const SERVICES: readonly (keyof Endpoints)[] = ['login', 'management'];
 
-/** Where Azure is for this profile. */
+/** Azure's endpoints for this profile. */
 export const endpointsAt = (profile: CloudProfile, otherwise: Endpoints): Endpoints => ({
   ...otherwise,
   ...endpointsOf(profile, SERVICES),
 });
 
 /**
- * The same for the plugin: Azure Resource Manager tells it where everything else is (metadataHost of the provider in
+ * The same for the plugin, which reads all further endpoints from Azure Resource Manager (metadataHost of the provider
+ * in
  * @pulumi/azure-native provider.d.ts).
  */
 export function pluginEndpoints(profile: CloudProfile): Record<string, string> {

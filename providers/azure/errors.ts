@@ -1,16 +1,17 @@
 import type { ErrorCode } from '../../operator/api/errors.ts';
 
 /**
- * What the codes of Azure Resource Manager, AKS and Entra ID mean, most telling first: one text often carries several (the
- * cause comes inside of `BadRequest` or `DeploymentFailed`), and the first row that matches decides.
+ * Meaning of the codes of Azure Resource Manager, AKS and Entra ID, most specific first: a text often contains several
+ * (the cause is nested in `BadRequest` or `DeploymentFailed`), and the first matching row decides.
  *
  * Sources, looked up 2026-11:
  * - arm: MicrosoftDocs/azure-docs articles/azure-resource-manager/troubleshooting/common-deployment-errors.md
  * - aks: MicrosoftDocs/SupportArticles-docs support/azure/azure-kubernetes/error-codes
  * - limits: MicrosoftDocs/azure-aks-docs articles/aks/quotas-skus-regions.md
  * - karpenter: Azure/karpenter-provider-azure pkg/providers/instance/offerings
- * - oauth: RFC 6749 section 5.2, as MicrosoftDocs/entra-docs docs/identity-platform/reference-error-codes.md explains it
- * - gardener: gardener-extension-provider-azure pkg/apis/azure/helper/error_codes.go, for what is not said elsewhere
+ * - oauth: RFC 6749 section 5.2, as MicrosoftDocs/entra-docs docs/identity-platform/reference-error-codes.md explains
+ * it
+ * - gardener: gardener-extension-provider-azure pkg/apis/azure/helper/error_codes.go, for codes not described elsewhere
  */
 const KNOWN: readonly (readonly [code: ErrorCode, source: string, tokens: readonly string[]])[] = [
   ['ERR_INFRA_UNAUTHENTICATED', 'oauth', ['invalid_client', 'unauthorized_client', 'invalid_grant']],
@@ -71,9 +72,10 @@ const KNOWN: readonly (readonly [code: ErrorCode, source: string, tokens: readon
 ];
 
 /**
- * Where the code does not tell. `OperationNotAllowed` is a quota (phrases of Azure/azure-sdk-for-go-extensions
- * pkg/errors/consts.go), or another operation that still runs (its link is aka.ms/aks-pending-operation), or what it says. All
- * of Entra's own codes, AADSTS and a number, are about who asks; what they mean in particular changes, its reference warns.
+ * Phrases where the code is ambiguous. `OperationNotAllowed` is a quota (phrases of Azure/azure-sdk-for-go-extensions
+ * pkg/errors/consts.go), a concurrent operation (its link is aka.ms/aks-pending-operation), or as its text states.
+ * Entra's own codes, AADSTS and a number, all concern the caller; their exact meaning changes, as their reference
+ * warns.
  */
 const PHRASES: readonly (readonly [code: ErrorCode, phrase: RegExp])[] = [
   ['ERR_INFRA_QUOTA_EXCEEDED', /OperationNotAllowed[\s\S]*\bquota\b/i],
@@ -82,7 +84,7 @@ const PHRASES: readonly (readonly [code: ErrorCode, phrase: RegExp])[] = [
   ['ERR_INFRA_UNAUTHENTICATED', /\bAADSTS\d{4,}\b/],
 ];
 
-/** By HTTP status, where nothing else is known. 5xx: retryable. */
+/** By HTTP status, without other information. 5xx: retryable. */
 const STATUSES: Readonly<Record<string, ErrorCode>> = {
   400: 'ERR_CONFIGURATION_PROBLEM',
   401: 'ERR_INFRA_UNAUTHENTICATED',
@@ -97,20 +99,20 @@ const RANKS: ReadonlyMap<string, number> = new Map(
 );
 
 /**
- * Words that can be no part of a sentence: with a capital inside, or with an underscore; then what stands where a code
- * stands: `Code="Conflict"`, `"code": "Conflict"`, `ERROR CODE: Conflict`, `(Conflict)`.
+ * Words that cannot belong to prose: with an inner capital or an underscore; then words in a code's position:
+ * `Code="Conflict"`, `"code": "Conflict"`, `ERROR CODE: Conflict`, `(Conflict)`.
  */
 const TOKENS = [
   /\b[A-Z][A-Za-z]*[a-z][A-Z][A-Za-z]*\b/g,
   /\b[a-z]+_[a-z_]+\b/g,
-  // How AKS writes some of its codes.
+  // // AKS' format of some codes.
   /\bErrCode_([A-Za-z]+)/g,
   /\bcode"?\s*[:=]\s*"?([A-Za-z]+)/gi,
   /\(([A-Z][A-Za-z]+)\)/g,
 ];
 
 /**
- * The Gardener code of what Azure, Entra ID or Pulumi's provider said: an error message or the body of an answer.
+ * The Gardener code of a message from Azure, Entra ID or Pulumi's provider: an error or the body of an answer.
  * undefined: nothing in it is known.
  */
 export function classify(text: string): ErrorCode | undefined {

@@ -9,13 +9,13 @@ import { type EntraToken, entraToken, managementScope } from './token.ts';
 
 type Inputs = WantedResource['inputs'];
 
-/** How a resource of a type is found: Azure's ids are paths of names, and all of our names are fixed. */
+/** How a resource of a type is found: Azure's ids are paths of names, and Coppice's names are fixed. */
 interface Finding {
-  /** Path of the id, with the names of inputs in braces. */
+  /** Path of the id, with names of inputs in braces. */
   path: string;
   /** API version: that of @pulumi/azure-native 3.28. */
   api: string;
-  /** Where it says whose it is. A role assignment takes no tags, but its name is made of its owner. */
+  /** Location of its owner tags. A role assignment has none, but its name is derived from the owner. */
   tags: (body: Body) => Record<string, string> | undefined | 'in its name';
 }
 
@@ -82,7 +82,7 @@ const FINDINGS: Readonly<Record<string, Finding>> = {
   },
 };
 
-/** Azure's id of what a program declares; undefined when a part of it is not known yet. */
+/** Azure id of a declared resource; undefined while a part is unknown. */
 export function resourceID(
   { type, inputs }: Pick<WantedResource, 'type' | 'inputs'>,
   subscription: string,
@@ -96,9 +96,9 @@ export function resourceID(
   return known ? id : undefined;
 }
 
-/** See FindExisting: by the id that the names make, if what is there says that it is the owner's. */
+/** See FindExisting: by the id derived from names, if the resource has the owner's tags. */
 export function existingAt(endpoints: Endpoints, ctx: CloudContext): FindExisting {
-  // All at once and minutes apart at most: one token serves them.
+  // // All look-ups happen within minutes: one token suffices.
   let asked: Promise<EntraToken> | undefined;
   return async (resource, signal) => {
     const { subscriptionID } = credentialsOf(ctx.account);
@@ -106,8 +106,9 @@ export function existingAt(endpoints: Endpoints, ctx: CloudContext): FindExistin
     const finding = FINDINGS[resource.type];
     if (id === undefined || !finding) return undefined;
     if (resource.name === ADOPTED) {
-      // Whether it is there and may be taken over was looked at before the program was run at all. Tags of ours on one that has
-      // none would be taken for its own: azure-native, asked for the first time, keeps inputs that Azure says nothing of.
+      // // Its existence and the permission to adopt it were checked before the program started. No further inputs:
+      // azure-native's first read keeps inputs that Azure does not return, so Coppice's tags would count as the
+      // cluster's own.
       const { resourceGroupName, resourceName } = resource.inputs;
       return { id, retain: true, inputs: { resourceGroupName, resourceName } };
     }

@@ -11,12 +11,13 @@ interface Tagged {
   tags?: Record<string, string>;
 }
 
-/** Most that an error names. */
+/** Limit of names in an error. */
 const NAMED = 5;
 
 /**
- * Throws where the owner's resource group has something that does not say that it is the owner's: Azure deletes a group with all that is in
- * it. For when no machine of the owner is left, whose disks and interfaces bear no tags. (Resources - List By Resource Group, 2021-04-01.)
+ * Throws when the owner's resource group contains a resource without the owner's tags: Azure deletes a group with all
+ * its contents. To be called once no machine of the owner is left, since machines' disks and interfaces have no tags.
+ * (Resources - List By Resource Group, 2021-04-01.)
  */
 export async function refuseForeignResources(ctx: CloudContext, endpoints: Endpoints): Promise<void> {
   const { owner, account, signal } = ctx;

@@ -25,10 +25,10 @@ import { removeNodes } from './remove-nodes.ts';
 import { taggedResources } from './tagged.ts';
 import { validateCluster } from './validate.ts';
 
-/** Of @pulumi/azure-native, and of what the programs make of it; see ManagedClusters.version. */
+/** Version of @pulumi/azure-native and of the programs; see ManagedClusters.version. */
 const VERSION = 'azure-native 3.28.0, programs 1';
 
-/** `endpoints`: where Azure is, as far as a profile does not say it. */
+/** `endpoints`: Azure's endpoints where a profile names none. */
 const at = (endpoints: Endpoints, { profile }: Pick<CloudContext, 'profile'>) => endpointsAt(profile, endpoints);
 
 const layersAt = (endpoints: Endpoints): LayeredCloud => ({
@@ -39,14 +39,14 @@ const layersAt = (endpoints: Endpoints): LayeredCloud => ({
   adopted: { look: (ctx, cluster) => lookAtAdopted(ctx, at(endpoints, ctx), cluster), unseen: unseenCluster },
   classify: ({ text }) => classify(text),
   poolOf: poolOfResource,
-  // Azure's ids are made of names: what was granted on the network is found by them when its state is lost.
+  // // Azure ids consist of names: grants on the network are found by them after a loss of state.
   unmadeNetwork(_, { account, owner }) {
     const network = virtualNetworkID(credentialsOf(account).subscriptionID, owner);
     return { network, subnets: [{ id: `${network}/subnets/${NODES_SUBNET}` }] };
   },
 });
 
-/** AKS, with the network under it. */
+/** AKS with its network. */
 export function azureClusters(runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD): ManagedClusters {
   const layers = managedLayers(runner, layersAt(endpoints));
   const tagged: NonNullable<ManagedClusters['tagged']> = (ctx) => taggedResources(ctx, at(endpoints, ctx));
@@ -70,7 +70,7 @@ export function azureClusters(runner: StackRunner, endpoints: Endpoints = PUBLIC
   };
 }
 
-/** AKS, and machines for control planes that are not Azure's. */
+/** AKS, and machines for control planes outside AKS. */
 export const azureProvider = (runner: StackRunner, endpoints: Endpoints = PUBLIC_CLOUD): Provider => ({
   ...machineProvider(
     'azure',

@@ -6,12 +6,12 @@ import type { CloudContext, CloudKubeconfig, ManagedClusterOutputs } from '../cl
 import { callAzure, type Endpoints } from './arm.ts';
 import { AKS_SCOPE, entraToken, managementScope } from './token.ts';
 
-/** Of Microsoft.ContainerService; the one that @pulumi/azure-native 3.28 uses. */
+/** API version of Microsoft.ContainerService; the one of @pulumi/azure-native 3.28. */
 export const AKS_API = '2025-09-01';
 
 /**
- * Access to an AKS cluster without az or kubelogin: the API server takes Entra ID's tokens for AKS' own application. Only an adopted
- * cluster may still have local accounts, and then perhaps nobody who may do something by Entra ID: there the
+ * Access to an AKS cluster without az or kubelogin: the API server accepts Entra ID tokens for AKS' own application.
+ * Only an adopted cluster may have local accounts, and possibly nobody with rights by Entra ID: then the
  * administrator's client certificate is used.
  */
 export async function aksKubeconfig(
@@ -40,13 +40,13 @@ async function adminKubeconfig(
   });
   const encoded = answer?.kubeconfigs?.[0]?.value;
   if (!encoded) throw dependencyNotReady(`AKS gave no administrator's kubeconfig of ${name}`);
-  // People get it from a Secret, and give it to kubectl.
+  // // People take it from a Secret and use it with kubectl.
   return { kubeconfig: rewriteUntrustedKubeconfig(decoded(encoded), `the kubeconfig that AKS gave of ${name}`) };
 }
 
 const decoded = (base64: string): string => Buffer.from(base64, 'base64').toString();
 
-/** The certificate authority, PEM, of a kubeconfig as AKS gives one: YAML in base64. */
+/** CA certificate (PEM) of a kubeconfig in AKS' format: YAML in base64. */
 export function certificateAuthorityOf(encoded: string): string {
   const text = decoded(encoded);
   const config = (text ? yamlDocument(text, { maxAliases: 0 }) : undefined) as

@@ -1,4 +1,4 @@
-/** Azure has three ways to say which image. */
+/** Azure's three ways to name an image. */
 export function imageReferenceOf(image: string): Record<string, string> {
   if (/^\/CommunityGalleries\//i.test(image)) return { communityGalleryImageId: image };
   if (image.startsWith('/')) return { id: image };

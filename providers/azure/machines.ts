@@ -19,7 +19,7 @@ const IMAGES = {
 const COMPUTE = '2024-11-01';
 const NETWORK = '2024-05-01';
 
-/** VirtualMachine of Microsoft.Compute, as far as it is used. */
+/** The fields of Microsoft.Compute's VirtualMachine that are read. */
 interface VirtualMachine {
   id: string;
   name: string;
@@ -27,7 +27,7 @@ interface VirtualMachine {
   properties: {
     provisioningState?: string;
     vmId?: string;
-    /** Base64; only where it was asked for by name. */
+    /** Base64; returned only on explicit request. */
     userData?: string;
     timeCreated?: string;
     osProfile?: { computerName?: string };
@@ -35,7 +35,7 @@ interface VirtualMachine {
   };
 }
 
-/** NetworkInterface of Microsoft.Network, as far as it is used. */
+/** The fields of Microsoft.Network's NetworkInterface that are read. */
 interface NetworkInterface {
   properties: {
     virtualMachine?: { id: string };
@@ -52,8 +52,8 @@ const PHASES: Readonly<Record<string, MachinePhase>> = {
 };
 
 /**
- * VM scale sets of orchestration Flexible: their machines are virtual machines of the owner's resource group.
- * `endpoints`: where Azure is, for the profile.
+ * VM scale sets of orchestration mode Flexible: their machines are virtual machines in the owner's resource group.
+ * `endpoints`: Azure's endpoints for the profile.
  */
 export function azureMachines(layers: LayeredCloud, endpoints: (ctx: CloudContext) => Endpoints): MachineCloud {
   const providers = (ctx: CloudContext) =>
@@ -65,10 +65,10 @@ export function azureMachines(layers: LayeredCloud, endpoints: (ctx: CloudContex
       callAzure({ url, token, what, signal: ctx.signal }, { absent: true }),
     );
 
-  /** By the owner's uid, what machines say of themselves that is told only machine by machine, and never changes. */
+  /** By the owner's UID: constant hashes of machines, which are readable only machine by machine. */
   const hashes = new Map<string, Map<string, string>>();
 
-  /** The hashes of machines, by their ids. Each is asked for once. */
+  /** Hashes of machines by id. Each is read once. */
   async function hashesOf(
     ctx: CloudContext,
     token: string,
@@ -77,7 +77,7 @@ export function azureMachines(layers: LayeredCloud, endpoints: (ctx: CloudContex
   ): Promise<ReadonlyMap<string, string>> {
     const keyOf = ({ id, properties: { vmId } }: VirtualMachine) => vmId ?? id;
     const found = hashes.get(ctx.owner.uid) ?? new Map<string, string>();
-    // Before anything is asked: when the cloud refuses in the middle, what it has said is not asked again.
+    // // Stored first: after a refusal midway, known hashes are not read again.
     if (machines.length > 0) hashes.set(ctx.owner.uid, found);
     else hashes.delete(ctx.owner.uid);
     const there = new Set(machines.map(keyOf));
@@ -98,9 +98,9 @@ export function azureMachines(layers: LayeredCloud, endpoints: (ctx: CloudContex
     image: async (_ctx, architecture) => ({ image: IMAGES[architecture] }),
     controlPlane: {
       missing: (ctx) => missingForControlPlane(ctx, endpoints(ctx)),
-      // The capacity of a flexible scale set is the number of its machines: it has followed.
+      // // A flexible scale set's capacity is its number of machines, so it is already lower.
       forget: async () => {},
-      // Each of its parts in these layers has members, or an address.
+      // // All resources of these layers have members or an address.
       remade: [],
     },
 
@@ -134,7 +134,7 @@ export function azureMachines(layers: LayeredCloud, endpoints: (ctx: CloudContex
       );
     },
 
-    // The names of machines are their ids in a flexible scale set: Azure/azure-sdk-for-go issue 19588. Its capacity follows.
+    // // A machine's name is its id in a flexible scale set: Azure/azure-sdk-for-go issue 19588. The capacity follows.
     async remove(ctx, pool, machines) {
       const { token } = await tokenFor(ctx);
       const set = `${providers(ctx)}/Microsoft.Compute/virtualMachineScaleSets/${scaleSetName(ctx.owner, pool)}`;
@@ -149,7 +149,7 @@ export function azureMachines(layers: LayeredCloud, endpoints: (ctx: CloudContex
   };
 }
 
-/** @param poolOf pools by the names of their scale sets */
+/** @param poolOf pools by scale set name */
 const poolIn = (poolOf: ReadonlyMap<string, string>, { properties }: VirtualMachine): string | undefined =>
   poolOf.get(properties.virtualMachineScaleSet?.id.split('/').at(-1)?.toLowerCase() ?? '');
 
@@ -165,7 +165,7 @@ function machineOf(
     {
       name,
       pool,
-      // install.sh calls the node as the host is called, in small letters.
+      // // install.sh names the node like the host, in lower case.
       nodeName: (properties.osProfile?.computerName ?? name).toLowerCase(),
       phase: PHASES[properties.provisioningState ?? 'Creating'] ?? 'Failed',
       createdAt: properties.timeCreated ?? '',

@@ -7,7 +7,7 @@ import { machines } from './programs/machines.ts';
 import { named } from './programs/naming.ts';
 import { network } from './programs/network.ts';
 
-/** What the workers of the Pulumi runner run for Azure. */
+/** Programs for the workers of the Pulumi runner. */
 export const programs: Programs = {
   network: named(network),
   cluster: named(cluster),

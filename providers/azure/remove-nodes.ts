@@ -8,7 +8,7 @@ import { allPages, callAzure, type Endpoints } from './arm.ts';
 import { AKS_API } from './kubeconfig.ts';
 import { entraToken, managementScope } from './token.ts';
 
-/** AgentPool of Microsoft.ContainerService, as far as it is used. */
+/** The fields of Microsoft.ContainerService's AgentPool that are read. */
 interface AgentPool {
   id: string;
   name: string;
@@ -18,19 +18,20 @@ interface AgentPool {
 /** Machine of Microsoft.ContainerService. */
 interface Machine {
   name: string;
-  /** `resourceId`: of the virtual machine, as nodes have it in their providerID. */
+  /** `resourceId`: of the virtual machine, as in nodes' providerID. */
   properties: { resourceId?: string };
 }
 
 type Ask = <T>(path: string, what: string, body?: object) => Promise<T | undefined>;
 
-/** Deleting a machine takes a minute or two, and AKS drains it before. */
+/** Deleting a machine takes a minute or two, with AKS' drain before. */
 const PATIENCE_MS = 20 * 60_000;
 const LONGEST_WAIT_MS = 10_000;
 
 /**
- * Ends nodes of AKS agent pools; see ManagedClusters.removeNodes. Agent Pools - Delete Machines, "Deletes specific machines in an agent
- * pool" (Azure REST API reference, Microsoft.ContainerService): a long operation on the pool, after which its count is lower.
+ * Deletes nodes of AKS agent pools; see ManagedClusters.removeNodes. Agent Pools - Delete Machines, "Deletes specific
+ * machines in an agent pool" (Azure REST API reference, Microsoft.ContainerService): a long operation on the pool,
+ * which lowers its count.
  */
 export async function removeNodes(
   ctx: CloudContext,
@@ -55,7 +56,7 @@ export async function removeNodes(
     (await all<Machine>(`${one.id}/machines`, what))
       .filter(({ properties: { resourceId } }) => nodes.some(({ providerID }) => isSame(providerID, resourceId)))
       .map((machine) => machine.name);
-  /** As it is when nothing is done to it any more: what was begun before a crash is ended, and counted. */
+  /** The pool once no operation runs on it: an operation begun before a crash is complete and counted. */
   const settled = async (id: string): Promise<AgentPool> => {
     for (let waited = 0, wait = 100; ; waited += wait, wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
       const one = (await ask<AgentPool>(`${id}?api-version=${AKS_API}`, what))!;
@@ -84,12 +85,14 @@ export async function removeNodes(
   return { size, ...(refused && { refused }) };
 }
 
-/** What AKS itself runs in a cluster needs a node (azure-aks-docs, use-system-pools.md: "System pools must contain at least one node"). */
+/**
+ * AKS' own workloads need a node (azure-aks-docs, use-system-pools.md: "System pools must contain at least one node").
+ */
 const lastOfSystem = ({ name, properties: { mode, count = 0 } }: AgentPool, going: number): CoppiceError | undefined =>
   mode === 'System' && count - going < 1
     ? new CoppiceError('ERR_INFRA_DEPENDENCIES', `agent pool ${name} is of mode System, and keeps one node`)
     : undefined;
 
-/** Ids at Azure are the same in any letters. */
+/** Azure ids are case-insensitive. */
 const isSame = (providerID: string, resourceID = ''): boolean =>
   resourceID !== '' && providerID.replace(/^azure:\/\//, '').toLowerCase() === resourceID.toLowerCase();

@@ -15,7 +15,7 @@ interface Row {
   tags?: Record<string, string>;
 }
 
-/** Resource groups are in a table of their own. Where every column is an object Azure pages nothing. */
+/** Resource groups are in a separate table. Azure does not page queries whose columns are all objects. */
 const QUERY = [
   'resources',
   "| union (resourcecontainers | where type =~ 'microsoft.resources/subscriptions/resourcegroups')",
@@ -24,12 +24,13 @@ const QUERY = [
   '| order by id asc',
 ].join(' ');
 
-/** Most rows of an answer (MicrosoftDocs: Azure Resource Graph, "Working with large Azure resource data sets"). */
+/** Limit of rows per answer (MicrosoftDocs: Azure Resource Graph, "Working with large Azure resource data sets"). */
 const PAGE = 1000;
 
 /**
- * Everything in the region that bears our tags, by Azure Resource Graph (Resources - Resources, 2021-03-01); it is told of changes
- * within seconds, sometimes minutes. What AKS makes for a cluster has the cluster's tags. Azure does not say when something was made.
+ * Resources in the region with Coppice's tags, by Azure Resource Graph (Resources - Resources, 2021-03-01); changes
+ * appear within seconds, sometimes minutes. Resources that AKS creates have the cluster's tags. Azure reports no
+ * creation times.
  */
 export async function taggedResources(
   ctx: Omit<CloudContext, 'owner'>,

@@ -12,12 +12,12 @@ export interface EntraToken {
 }
 
 /**
- * AKS' own application, whose tokens every AKS API server takes; the same in all of Azure's clouds
- * (azure-aks-docs articles/aks/kubelogin-authentication.md).
+ * AKS' application, whose tokens every AKS API server accepts; the same in all Azure clouds (azure-aks-docs
+ * articles/aks/kubelogin-authentication.md).
  */
 export const AKS_SCOPE = '6dae42f8-4368-4678-94ff-3960e28e3630/.default';
 
-/** Azure Resource Manager. */
+/** Token scope of Azure Resource Manager. */
 export const managementScope = ({ management }: Endpoints): string => `${management}/.default`;
 
 const TOKENS = new Exchanges<EntraToken>();
@@ -25,9 +25,9 @@ const TOKENS = new Exchanges<EntraToken>();
 type Context = Pick<CloudContext, 'account' | 'signal' | 'now'>;
 
 /**
- * A token for the scope by client credentials: OAuth 2.0 with the application's secret, or with a token of somebody whom it
- * trusts (learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow). Kept while it is good. Throws
- * ERR_INFRA_UNAUTHENTICATED when Entra ID does not take them.
+ * A token for the scope by client credentials: OAuth 2.0 with the application's secret, or a token that the application
+ * trusts (learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow). Cached while valid. Throws
+ * ERR_INFRA_UNAUTHENTICATED when Entra ID refuses them.
  */
 export async function entraToken(ctx: Context, endpoints: Endpoints, scope: string): Promise<EntraToken> {
   const credentials = credentialsOf(ctx.account);

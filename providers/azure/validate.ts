@@ -7,23 +7,29 @@ import { poolNameProblems, profileProblems, zoneProblems } from '../validate.ts'
 import { adoptProblems } from './adopted.ts';
 import { LONGEST } from './names.ts';
 
-/** Ranges that no AKS cluster may use (azure-aks-docs articles/aks/concepts-network-cni-overview.md). */
+/** Ranges forbidden in AKS clusters (azure-aks-docs articles/aks/concepts-network-cni-overview.md). */
 const RESERVED_RANGES = ['169.254.0.0/16', '172.30.0.0/16', '172.31.0.0/16', '192.0.2.0/24'];
-/** Prefixes of labels that AKS keeps for itself (azure-aks-docs articles/aks/use-labels.md). */
+/** Label prefixes reserved by AKS (azure-aks-docs articles/aks/use-labels.md). */
 const RESERVED_LABELS = ['kubernetes.azure.com/', 'kubernetes.io/'];
-/** Most ranges that may reach an API server (azure-aks-docs articles/aks/api-server-authorized-ip-ranges.md); one is the nodes' own. */
+/**
+ * Limit of ranges that may reach an API server (azure-aks-docs articles/aks/api-server-authorized-ip-ranges.md); one is
+ * the nodes' own.
+ */
 const MOST_AUTHORIZED = 199;
-/** Most nodes of an agent pool (@pulumi/azure-native AgentPoolArgs.count). */
+/** Limit of nodes per agent pool (@pulumi/azure-native AgentPoolArgs.count). */
 const MOST_NODES = 1000;
 /** Smallest disk, GiB (azure-aks-docs articles/aks/node-auto-provisioning-aksnodeclass.md). */
 const SMALLEST_DISK = 30;
-/** Nodes of the system pool, and addresses of each subnet that Azure keeps (azure-aks-docs concepts-network-azure-cni-overlay.md). */
+/**
+ * Nodes of the system pool, and addresses of each subnet reserved by Azure (azure-aks-docs
+ * concepts-network-azure-cni-overlay.md).
+ */
 const SYSTEM_NODES = 2;
 const AZURES_ADDRESSES = 5;
 
 const problem = (field: string, message: string): Problem => ({ field, message, code: 'ERR_CONFIGURATION_PROBLEM' });
 
-/** What of this AKS or the profile does not offer; see ManagedClusters.validate. */
+/** Problems of a cluster that AKS or the profile cannot provide; see ManagedClusters.validate. */
 export function validateCluster(cluster: WantedCluster, profile: CloudProfile): Problem[] {
   if (cluster.adopt) return validateAdoption(cluster, cluster.adopt, profile);
   const { region, kubernetesVersion, cidrs, pools } = cluster;
@@ -43,7 +49,7 @@ export function validateCluster(cluster: WantedCluster, profile: CloudProfile): 
   ];
 }
 
-/** Of a cluster that exists, only what we add to it, and which one it is. */
+/** Problems of an adoption: only the id and Coppice's additions are checked. */
 function validateAdoption(cluster: WantedCluster, adopt: Adoption, profile: CloudProfile): Problem[] {
   return [
     ...adoptProblems(adopt),
@@ -94,7 +100,7 @@ function rangeProblems({ cidrs, pools }: WantedCluster): Problem[] {
   const problems: Problem[] = [];
   for (const [key, text] of Object.entries(cidrs)) {
     const range = ipv4Range(text);
-    // What is no range at all, profileProblems says.
+    // // profileProblems reports invalid ranges.
     if (!range) continue;
     const field = `networking.${key}`;
     const reserved = RESERVED_RANGES.find((known) => addressRangesOverlap(range, ipv4Range(known)!));

@@ -1,5 +1,5 @@
 /**
- * The GPU of a machine type that comes with GPUs. Source: "Run GPUs in GKE Standard node pools"
+ * GPU of a machine type with built-in GPUs. Source: "Run GPUs in GKE Standard node pools"
  * (cloud.google.com/kubernetes-engine/docs/how-to/gpus); a2-megagpu: GoogleCloudPlatform/cluster-toolkit
  * modules/compute/vm-instance/gpu_definition.tf.
  */
@@ -15,6 +15,8 @@ const BY_SERIES: readonly (readonly [prefix: string, accelerator: string])[] = [
   ['g4-standard-', 'nvidia-rtx-pro-6000'],
 ];
 
-/** Google's name of the GPU of machines of this type; undefined when the type does not tell (n1: any could be attached). */
+/**
+ * Google's name of the machine type's GPU; undefined when the type does not determine it (n1: any could be attached).
+ */
 export const acceleratorOf = (machineType: string): string | undefined =>
   BY_SERIES.find(([prefix]) => machineType.startsWith(prefix))?.[1];

@@ -13,9 +13,10 @@ const NETWORK: readonly string[] = [
 ];
 
 /**
- * What the layers network and cluster, the sweep and the first contact with a new cluster need, in the project. Names, and which method
- * needs which: github.com/iann0036/iam-dataset at 2073fa52a (2026-08-22), gcp/map.json and gcp/roles. Together less than the roles Compute
- * Network Admin, Kubernetes Engine Admin, Cloud KMS Admin, Service Account Admin and User, Project IAM Admin, and Cloud Asset Viewer.
+ * Project permissions for the layers network and cluster, the sweep and the first access to a new cluster. Names and
+ * methods: github.com/iann0036/iam-dataset at 2073fa52a (2026-08-22), gcp/map.json and gcp/roles. Together less than
+ * the roles Compute Network Admin, Kubernetes Engine Admin, Cloud KMS Admin, Service Account Admin and User, Project
+ * IAM Admin, and Cloud Asset Viewer.
  */
 const MANAGED: readonly string[] = [
   ...NETWORK,
@@ -27,14 +28,14 @@ const MANAGED: readonly string[] = [
   ...['list', 'destroy'].map((verb) => `cloudkms.cryptoKeyVersions.${verb}`),
   ...['create', 'get', 'update', 'delete', 'actAs'].map((verb) => `iam.serviceAccounts.${verb}`),
   ...['get', 'getIamPolicy', 'setIamPolicy'].map((verb) => `resourcemanager.projects.${verb}`),
-  // In the cluster: after the first contact, an account of the cluster's own takes over.
+  // // In the cluster: used at the first access, before the cluster's own account replaces it.
   'container.clusterRoleBindings.create',
   'container.serviceAccounts.create',
   'container.serviceAccounts.createToken',
   'cloudasset.assets.searchAllResources',
 ];
 
-/** What a control plane on machines needs besides those of its network. */
+/** For a control plane on machines, in addition to the network's. */
 const CONTROL_PLANE: readonly string[] = [
   ...['create', 'get', 'use', 'delete', 'setLabels'].map((verb) => `compute.globalAddresses.${verb}`),
   ...['create', 'get', 'update', 'delete'].map((verb) => `compute.firewalls.${verb}`),
@@ -50,10 +51,10 @@ const CONTROL_PLANE: readonly string[] = [
   ...['create', 'get', 'delete', 'setLabels'].map((verb) => `compute.globalForwardingRules.${verb}`),
 ];
 
-/** What is checked before anything is made, by what runs the control plane: the cloud, or a seed and machines. */
+/** Permissions checked before anything is created, by control plane mode: managed, or on a seed and machines. */
 export const PERMISSIONS = { managed: MANAGED, onMachines: [...NETWORK, ...CONTROL_PLANE] } as const;
 
-/** What of that, and of what the network needs, the credentials lack. */
+/** Missing permissions for a control plane on machines and its network. */
 export const missingForControlPlane = async (ctx: CloudContext, endpoints: Endpoints): Promise<string[]> =>
   (await held(ctx, endpoints, PERMISSIONS.onMachines)).missing;
 

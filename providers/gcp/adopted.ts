@@ -9,25 +9,25 @@ import { callGoogle, type Endpoints } from './google-api.ts';
 import { asTags } from './labels.ts';
 import { accessToken } from './token.ts';
 
-/** What the program `adopted` is told of the cluster. */
+/** Facts on the cluster for the program `adopted`. */
 export interface AdoptedFacts {
   name: string;
   project: string;
-  /** Its region or, when it is zonal, its zone. */
+  /** Its region, or the zone of a zonal cluster. */
   location: string;
   /** Full version of the control plane. */
   version: string;
-  /** Where its nodes are when nothing else is said. */
+  /** Default zones of its nodes. */
   zones: string[];
-  /** Its labels, without ours. */
+  /** Its labels without Coppice's. */
   labels: Record<string, string>;
-  /** Whether its pods can be Google's accounts: nodes must know, and may only then. */
+  /** Whether it has workload identity: node pools must declare it then, and only then. */
   workloadIdentity: boolean;
-  /** Whether it is in a release channel, where GKE insists on upgrading nodes by itself. */
+  /** Whether it is in a release channel, in which GKE enforces automatic node upgrades. */
   inChannel: boolean;
 }
 
-/** Cluster of google.container.v1, as far as it is looked at. */
+/** The fields of google.container.v1's Cluster that are read. */
 interface Described {
   name: string;
   location: string;
@@ -40,20 +40,20 @@ interface Described {
   workloadIdentityConfig?: { workloadPool?: string };
 }
 
-/** A path as GKE's API has it, or a self link. */
+/** A path in GKE's API, or a self link. */
 const PATH =
   /^(?:https:\/\/container\.googleapis\.com\/v1\/)?projects\/([a-z0-9.:-]+)\/(?:locations|zones)\/([a-z]+-[a-z]+\d+(?:-[a-z])?)\/clusters\/([a-z](?:[a-z0-9-]{0,38}[a-z0-9])?)$/;
 /** CreateClusterRequest.cluster.name of google.container.v1. */
 const NAME = /^[a-z](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
 
-/** Name, and where they are told project and location, of the GKE cluster that an id means; undefined when it can mean none. */
+/** Name of the GKE cluster in an id, with project and location where present; undefined for an invalid id. */
 export function clusterOfID(id: string): { name: string; project?: string; location?: string } | undefined {
   const [, project, location, name] = PATH.exec(id) ?? [];
   if (project && location && name) return { name, project, location };
   return NAME.test(id) ? { name: id } : undefined;
 }
 
-/** What of an id cannot be right, whatever there is in the cloud. Pure. */
+/** Problems of an id, independent of the cloud's state. Pure. */
 export function adoptProblems({ id }: Adoption, region: string): Problem[] {
   const meant = clusterOfID(id);
   const say = (message: string): Problem[] => [{ field: 'adopt.id', message, code: 'ERR_CONFIGURATION_PROBLEM' }];
@@ -66,10 +66,10 @@ export function adoptProblems({ id }: Adoption, region: string): Problem[] {
   return say(`${id} is in ${location}, the cluster is to be in ${region}: set spec.region`);
 }
 
-/** Of google.container.v1 Cluster.Status, those in which it has an API server that can be asked to change something. */
+/** States (google.container.v1 Cluster.Status) in which the API server accepts changes. */
 const WORKING = ['RUNNING', 'RECONCILING', 'DEGRADED'];
 
-/** Looks at the GKE cluster that is to be taken over; see AdoptingCloud.look. */
+/** Reads the GKE cluster to adopt; see AdoptingCloud.look. */
 export async function lookAtAdopted(
   ctx: CloudContext,
   endpoints: Endpoints,
@@ -117,14 +117,14 @@ export async function lookAtAdopted(
   return { facts: { ...facts }, isTaken: tags[ADOPTION_TAGS.uid] === ctx.owner.uid };
 }
 
-/** Facts about a cluster that cannot be looked at: enough to take away what we made in it. */
+/** Facts on an unreadable cluster: enough to remove Coppice's resources from it. */
 export function unseenCluster({ adopt, region }: AdoptingCluster): FoundCluster {
   const { name = adopt.id, project = '', location = region } = clusterOfID(adopt.id) ?? {};
   const unknown = { version: '', zones: [], labels: {}, workloadIdentity: false, inChannel: false };
   return { facts: { name, project, location, ...unknown }, isTaken: false };
 }
 
-/** The clusters of the name in these regions and zones. */
+/** Clusters of the name in these regions and zones. */
 async function described(
   ctx: CloudContext,
   endpoints: Endpoints,

@@ -18,7 +18,7 @@ import { credentialsOf } from './credentials.ts';
 import { callGoogle, type Endpoints, googleRefusal } from './google-api.ts';
 import { accessToken } from './token.ts';
 
-/** Where one call goes, and with what. */
+/** Context of a call. */
 interface Storage {
   ctx: BackupContext;
   base: string;
@@ -37,8 +37,8 @@ interface Objects {
 }
 
 /**
- * Buckets in Cloud Storage (JSON API, storage/v1). Encryption at rest and TLS are Google's own and cannot be turned off; access is by
- * IAM alone, never public. `endpoints`: where Google is, for the profile.
+ * Buckets in Cloud Storage (JSON API, storage/v1). Encryption at rest and TLS are always on; access is by IAM only,
+ * never public. `endpoints`: Google's endpoints for the profile.
  */
 export function cloudStorageBuckets(endpoints: (ctx: BackupContext) => Endpoints): BackupBuckets {
   const open = async (ctx: BackupContext): Promise<Storage> => {
@@ -53,7 +53,7 @@ export function cloudStorageBuckets(endpoints: (ctx: BackupContext) => Endpoints
       if (found && isAsWanted(found.labels ?? {}, ctx.bucket)) return;
       if (found) refuseForeign(found.labels ?? {}, ctx.bucket);
       const { project } = credentialsOf(ctx.account, ctx.profile);
-      // One request makes it, settings and all: there is no moment in which it is less than that.
+      // // Created with all settings in one request, so it is never less protected.
       if (!found)
         await json(storage, 'POST', '/b', { project }, { name: ctx.bucket.name, location: ctx.region, ...wanted(ctx) });
       else await json(storage, 'PATCH', `/b/${ctx.bucket.name}`, {}, wanted(ctx));
@@ -104,7 +104,7 @@ export function cloudStorageBuckets(endpoints: (ctx: BackupContext) => Endpoints
 
 const objectPath = ({ bucket }: BackupContext, key: string): string => `/b/${bucket.name}/o/${encodeURIComponent(key)}`;
 
-/** What was deleted is kept as a noncurrent generation; soft delete would keep, and bill, it a second time. */
+/** Deleted objects are kept as noncurrent generations; soft delete would store and bill them a second time. */
 const wanted = ({ bucket }: BackupContext) => ({
   labels: backupTags(bucket),
   iamConfiguration: { uniformBucketLevelAccess: { enabled: true }, publicAccessPrevention: 'enforced' },
@@ -113,7 +113,7 @@ const wanted = ({ bucket }: BackupContext) => ({
   softDeletePolicy: { retentionDurationSeconds: '0' },
 });
 
-/** The bucket, if the project has it: names of buckets are everybody's, and one of somebody else is not found here. */
+/** The bucket, if it is in the project: bucket names are global, and a foreign one is not found here. */
 async function ours(storage: Storage): Promise<Bucket | undefined> {
   const { ctx } = storage;
   const { project } = credentialsOf(ctx.account, ctx.profile);
@@ -124,7 +124,7 @@ async function ours(storage: Storage): Promise<Bucket | undefined> {
   return answer?.items?.find(({ name }) => name === ctx.bucket.name);
 }
 
-/** `versions`: what was deleted or overwritten, too. */
+/** `versions`: includes deleted and overwritten objects. */
 async function list(
   storage: Storage,
   prefix: string,

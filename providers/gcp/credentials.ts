@@ -2,10 +2,10 @@ import type { CloudProfile } from '../../operator/api/cloudprofile.ts';
 import { CoppiceError } from '../../operator/api/errors.ts';
 import type { CloudAccount } from '../cloud.ts';
 
-/** Key of the Secret with the service account's key, as Gardener names it (provider-gcp pkg/gcp/serviceaccount.go). */
+/** Key of the Secret with the service account key, named as by Gardener (provider-gcp pkg/gcp/serviceaccount.go). */
 export const KEY_FILE = 'serviceaccount.json';
 
-/** A key of a service account, as far as it is used. */
+/** The fields of a service account key that are read. */
 export interface ServiceAccountKey {
   email: string;
   /** PEM. */
@@ -13,14 +13,14 @@ export interface ServiceAccountKey {
   keyID?: string;
 }
 
-/** Who asks, and how it is proven. */
+/** Identity and proof of a caller. */
 interface Credentials {
   project: string;
-  /** A key, a token of somebody whom Google is to trust, or whatever the machine that the operator runs on is to Google. */
+  /** A key, a federated token, or the identity of the operator's machine at Google. */
   proof: ServiceAccountKey | Federation | 'machine';
 }
 
-/** Workload identity federation: who shows the token to the pool becomes the service account. */
+/** Workload identity federation: the token's bearer impersonates the service account. */
 export interface Federation {
   /** Full name: `projects/N/locations/global/workloadIdentityPools/P/providers/Q`. */
   provider: string;
@@ -40,10 +40,10 @@ const unusable = (message: string, advice: string): CoppiceError =>
 const MAKE_A_KEY = `Make a key of a service account (JSON) and put it into the Secret under the key ${KEY_FILE}.`;
 
 /**
- * What the Secret holds, checked. Throws ERR_INFRA_UNAUTHENTICATED when it holds no key of a service account. With workload identity there
- * are projectID, workloadIdentityProvider, serviceAccountEmail and token in place of a key. Without any, but with
- * `projectID`, it is the operator's machine that asks: only where the profile says `providerConfig: {machineIdentity: true}`,
- * because whoever may write a Secret would otherwise borrow the operator's rights.
+ * Credentials of the Secret, validated. Throws ERR_INFRA_UNAUTHENTICATED without a service account key. With workload
+ * identity: projectID, workloadIdentityProvider, serviceAccountEmail and token in place of a key. With `projectID`
+ * alone the operator's machine identity is used: only where the profile sets `providerConfig: {machineIdentity: true}`,
+ * since writers of Secrets would otherwise borrow the operator's rights.
  */
 export function credentialsOf({ credentials }: CloudAccount, profile: CloudProfile): Credentials {
   const file = credentials[KEY_FILE];
@@ -61,7 +61,7 @@ export function credentialsOf({ credentials }: CloudAccount, profile: CloudProfi
   return { project: checkedProject(project), proof: 'machine' };
 }
 
-/** They become parts of URLs, or say who may ask; the token goes to Google only. */
+/** Validated, since the values become parts of URLs or name the caller; the token is sent to Google only. */
 function federationOf(credentials: CloudAccount['credentials']): Federation {
   const { workloadIdentityProvider = '', serviceAccountEmail = '', token = '' } = credentials;
   const [provider, email] = [workloadIdentityProvider.trim(), serviceAccountEmail.trim()];
@@ -79,7 +79,7 @@ function federationOf(credentials: CloudAccount['credentials']): Federation {
 
 function keyOf(file: string): Credentials {
   const { type, project_id, private_key_id, private_key, client_email } = parsed(file);
-  // Other types name a URL or a command by which a token is got: it would be ours that is asked or run.
+  // // Other types name a URL or command that returns a token: the operator would request or run it.
   if (type !== 'service_account') {
     throw unusable(`${KEY_FILE} of the GCP credentials is of type ${String(type)}, not service_account`, MAKE_A_KEY);
   }
@@ -107,7 +107,7 @@ function parsed(file: string): Record<string, unknown> {
   }
 }
 
-/** It becomes a part of URLs. */
+/** Validates a project, which becomes part of URLs. */
 function checkedProject(project: unknown): string {
   if (typeof project === 'string' && PROJECT.test(project)) return project;
   throw unusable(
@@ -116,16 +116,17 @@ function checkedProject(project: unknown): string {
   );
 }
 
-/** Whether the plugin can get tokens for itself. */
+/** Whether the plugin can obtain tokens itself. */
 export const hasKey = (proof: Credentials['proof']): proof is ServiceAccountKey =>
   proof !== 'machine' && 'privateKey' in proof;
 
-/** Google's own, always: a key file may name any host here, and would have the plugin show its signature there. */
+/** Fixed to Google's: a key file may name any host, which would receive the plugin's signature. */
 const TOKEN_URI = 'https://oauth2.googleapis.com/token';
 
 /**
- * By what the plugin gcp authenticates (hashicorp/terraform-provider-google website/docs/guides/provider_reference.html.markdown); all of
- * it is secret. The key file is written anew from what was checked. Who has no key stands in it as an access token, `token`.
+ * Environment with the plugin gcp's credentials (hashicorp/terraform-provider-google
+ * website/docs/guides/provider_reference.html.markdown); all secret. The key file is rebuilt from validated fields.
+ * Without a key, `token` is the access token.
  */
 export function pluginCredentials({ project, proof }: Credentials, token?: string): Record<string, string> {
   if (!hasKey(proof)) return { GOOGLE_OAUTH_ACCESS_TOKEN: token! };

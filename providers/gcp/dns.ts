@@ -10,7 +10,7 @@ import { endpointsAt } from './endpoints.ts';
 import { callGoogle, type Endpoints } from './google-api.ts';
 import { accessToken } from './token.ts';
 
-/** ManagedZone and ResourceRecordSet of dns/v1, as far as they are used. */
+/** The fields of dns/v1's ManagedZone and ResourceRecordSet that are read. */
 interface ManagedZone {
   name: string;
   dnsName: string;
@@ -25,7 +25,7 @@ interface GoogleRecordSet {
 
 const TYPES: readonly string[] = ['A', 'AAAA', 'CNAME', 'TXT'] satisfies RecordType[];
 
-/** Cloud DNS. All changes of one request are made, or none; what is deleted must be exactly as it was last seen. */
+/** Cloud DNS. A request's changes are atomic; a deleted record must equal its last observed state. */
 export function cloudDNS(endpoints: Endpoints): DNSZonesClient {
   const open = async (ctx: Omit<DNSContext, 'owner'>) => {
     const google = endpointsAt(ctx.profile, endpoints);
@@ -46,7 +46,7 @@ export function cloudDNS(endpoints: Endpoints): DNSZonesClient {
           signal: ctx.signal,
         });
         for (const { name, dnsName, visibility } of answer?.managedZones ?? []) {
-          // Gardener names zones with their project.
+          // // Gardener's zone names include the project.
           const alsoKnownAs = [`${project}/${name}`];
           found.push({ id: name, alsoKnownAs, domain: plainName(dnsName), private: visibility === 'private' });
         }
@@ -113,7 +113,7 @@ function seen({ name, type, ttl = 0, rrdatas = [] }: GoogleRecordSet): SeenRecor
     ttl,
     values,
     raw: rrdatas,
-    // Routing policies have their data elsewhere.
+    // // Routing policies store their data elsewhere.
     ...(values.length === 0 && { special: true }),
   };
 }

@@ -1,8 +1,8 @@
 import type { Change, WantedCluster } from '../cloud.ts';
 
 /**
- * What Google itself changes all the time: versions of a control plane (patches come by themselves, in every channel and in none),
- * versions of a key (it rotates), the groups behind a node pool, and what is read twice.
+ * Properties that Google changes itself: control plane versions (automatic patches, with or without a channel), key
+ * versions (rotation), the groups behind a node pool, and duplicates of other resources.
  */
 const ITS_OWN: Readonly<Record<string, readonly string[]>> = {
   'gcp:container/cluster:Cluster': ['masterVersion', 'nodeVersion', 'nodePools', 'nodeConfig', 'operation'],
@@ -10,10 +10,10 @@ const ITS_OWN: Readonly<Record<string, readonly string[]>> = {
   'gcp:kms/cryptoKey:CryptoKey': ['primaries'],
 };
 
-/** Where others decided how a cluster is upgraded, Google may upgrade nodes too. */
+/** Properties that Google also changes where others chose automatic upgrades. */
 const UPGRADED: Readonly<Record<string, readonly string[]>> = { 'gcp:container/nodePool:NodePool': ['version'] };
 
-/** The changes that somebody made: without Google's own. */
+/** Changes by people, without Google's own. */
 export function driftOf(changes: readonly Change[], { adopt }: Pick<WantedCluster, 'adopt'>): Change[] {
   return changes.flatMap((change) => {
     const type = change.resource.split(' ')[0]!;

@@ -5,7 +5,7 @@ import { type Endpoints, GOOGLE } from './google-api.ts';
 const SERVICES = Object.keys(GOOGLE) as (keyof Endpoints)[];
 
 /**
- * What the plugin takes for a service's base, and the version that it asks there: it is made of the provider google-beta
+ * Base URL per service in the plugin, with its API version: it is built from google-beta
  * (hashicorp/terraform-provider-google website/docs/guides/provider_reference.html.markdown, "custom endpoints").
  */
 const VARIABLES: Readonly<Partial<Record<keyof Endpoints, { name: string; path: string }>>> = {
@@ -16,13 +16,13 @@ const VARIABLES: Readonly<Partial<Record<keyof Endpoints, { name: string; path: 
   resourceManager: { name: 'GOOGLE_RESOURCE_MANAGER_CUSTOM_ENDPOINT', path: '/v1/' },
 };
 
-/** Where Google is for this profile. */
+/** Google's endpoints for this profile. */
 export const endpointsAt = (profile: CloudProfile, otherwise: Endpoints): Endpoints => ({
   ...otherwise,
   ...endpointsOf(profile, SERVICES),
 });
 
-/** The same for the plugin, as environment. */
+/** The same as the plugin's environment. */
 export const pluginEndpoints = (profile: CloudProfile): Record<string, string> =>
   Object.fromEntries(
     Object.entries(endpointsOf(profile, SERVICES)).flatMap(([service, url]) => {

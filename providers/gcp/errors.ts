@@ -1,22 +1,24 @@
 import type { ErrorCode } from '../../operator/api/errors.ts';
 
 /**
- * What Google's codes mean, most telling first: one text often carries several (a quota that is used up comes as
- * `forbidden`), and the first row that matches decides. A code is written once, in any of Google's spellings:
- * `resourceNotReady` (reasons of JSON APIs), `RESOURCE_NOT_READY` (operations, google.rpc.ErrorInfo) and `ResourceNotReady`
- * (gRPC) are the same.
+ * Meaning of Google's codes, most specific first: a text often contains several (an exhausted quota comes as
+ * `forbidden`), and the first matching row decides. A code is listed once for all of Google's spellings:
+ * `resourceNotReady` (reasons of JSON APIs), `RESOURCE_NOT_READY` (operations, google.rpc.ErrorInfo) and
+ * `ResourceNotReady` (gRPC) are equal.
  *
  * Sources, looked up 2026-11:
- * - compute: cloud.google.com/compute/docs/reference/rest/v1/errors, .../compute/docs/resource-error, and the constants of
+ * - compute: cloud.google.com/compute/docs/reference/rest/v1/errors, .../compute/docs/resource-error, and the constants
+ * of
  *   kubernetes/autoscaler cluster-autoscaler/cloudprovider/gce/autoscaling_gce_client.go
  * - service: googleapis/googleapis google/api/error_reason.proto
  * - rpc: googleapis/googleapis google/rpc/code.proto
  * - global: "Google APIs - Global domain errors", developers.google.com/youtube/v3/docs/core_errors
- * - dns: docs.cloud.google.com/dns/docs/error-messages; a CNAME that conflicts comes with status 400 (kubernetes-sigs/external-dns issue 3885)
+ * - dns: docs.cloud.google.com/dns/docs/error-messages; a conflicting CNAME has status 400
+ * (kubernetes-sigs/external-dns issue 3885)
  * - oauth: RFC 6749 section 5.2; developers.google.com/identity/protocols/oauth2/service-account
  * - gke: StatusCondition.Code of google.container.v1; hashicorp/terraform-provider-google issues 3650 and 10366
  *   (failedPrecondition while another operation runs)
- * - gardener: gardener-extension-provider-gcp pkg/apis/gcp/helper/error_codes.go, for what it is not said elsewhere
+ * - gardener: gardener-extension-provider-gcp pkg/apis/gcp/helper/error_codes.go, for codes not described elsewhere
  */
 const KNOWN: readonly (readonly [code: ErrorCode, source: string, tokens: readonly string[]])[] = [
   [
@@ -33,7 +35,7 @@ const KNOWN: readonly (readonly [code: ErrorCode, source: string, tokens: readon
   ['ERR_INFRA_QUOTA_EXCEEDED', 'global', ['dailyLimitExceeded']],
   ['ERR_INFRA_RATE_LIMITS_EXCEEDED', 'rpc', ['RESOURCE_EXHAUSTED']],
   ['ERR_CONFIGURATION_PROBLEM', 'compute', ['IP_SPACE_EXHAUSTED', 'IP_SPACE_EXHAUSTED_WITH_DETAILS']],
-  // Accounts, keys and clients that are wrong, disabled or gone: whatever asked with them may never work.
+  // // Accounts, keys and clients that are invalid, disabled or deleted: retries may never succeed.
   [
     'ERR_INFRA_UNAUTHENTICATED',
     'oauth',
@@ -42,7 +44,7 @@ const KNOWN: readonly (readonly [code: ErrorCode, source: string, tokens: readon
   ['ERR_INFRA_UNAUTHENTICATED', 'service', ['ACCESS_TOKEN_EXPIRED', 'ACCOUNT_STATE_INVALID', 'CREDENTIALS_MISSING']],
   ['ERR_INFRA_UNAUTHENTICATED', 'global', ['authError', 'unauthorized', 'expired']],
   ['ERR_INFRA_UNAUTHENTICATED', 'rpc', ['UNAUTHENTICATED']],
-  // The project, not the caller: these also come as PERMISSION_DENIED, and no permission would help.
+  // // Faults of the project, not the caller: also reported as PERMISSION_DENIED, but no permission would help.
   [
     'ERR_INFRA_DEPENDENCIES',
     'service',
@@ -72,10 +74,10 @@ const KNOWN: readonly (readonly [code: ErrorCode, source: string, tokens: readon
 ];
 
 /**
- * Where Google gives no code of its own. GKE answers `forbidden` to a quota and to too many clusters: seen in
- * GoogleCloudPlatform/cloud-ops-sandbox issue 44 and terraform-google-modules/terraform-google-kubernetes-engine pull 1745.
- * Constraints of an organization's policy are named as at gardener. Cloud DNS names the part of a change that was overtaken by somebody
- * else's (googleapis/google-cloud-java issue 808, kubernetes-sigs/external-dns issue 3307).
+ * Phrases where Google gives no specific code. GKE answers `forbidden` to an exceeded quota and to rate limits: seen in
+ * GoogleCloudPlatform/cloud-ops-sandbox issue 44 and terraform-google-modules/terraform-google-kubernetes-engine pull
+ * 1745. Organization policy constraints are matched as in Gardener. Cloud DNS names the part of a change that conflicts
+ * with a concurrent one (googleapis/google-cloud-java issue 808, kubernetes-sigs/external-dns issue 3307).
  */
 const PHRASES: readonly (readonly [code: ErrorCode, phrase: RegExp])[] = [
   ['ERR_INFRA_QUOTA_EXCEEDED', /insufficient (?:regional|project|zonal) quota|cannot create more than \d+ clusters/i],
@@ -86,7 +88,7 @@ const PHRASES: readonly (readonly [code: ErrorCode, phrase: RegExp])[] = [
   ['ERR_CONFIGURATION_PROBLEM', /\bconstraints\/[a-z]+\.\w+/],
 ];
 
-/** By HTTP status, where nothing else is known. 5xx: retryable. */
+/** By HTTP status, without other information. 5xx: retryable. */
 const STATUSES: Readonly<Record<string, ErrorCode>> = {
   400: 'ERR_CONFIGURATION_PROBLEM',
   401: 'ERR_INFRA_UNAUTHENTICATED',
@@ -103,9 +105,9 @@ const RANKS: ReadonlyMap<string, number> = new Map(
 );
 
 /**
- * Words that cannot be part of a name or of a sentence (Google's resource names have neither capitals nor underscores): in
- * capitals, with a capital inside, or with an underscore; then what stands where a code stands: `code = Aborted`,
- * `"reason": "conflict"`, and a JSON API's reason at the end of a line, `googleapi: Error 409: ..., conflict`.
+ * Words that cannot belong to names or prose (Google's resource names have neither capitals nor underscores): all
+ * capitals, an inner capital, or an underscore; then words in a code's position: `code = Aborted`, `"reason":
+ * "conflict"`, and a JSON API's reason at the end of a line, `googleapi: Error 409: ..., conflict`.
  */
 const TOKENS = [
   /\b[A-Z][A-Z0-9_]{3,}\b/g,
@@ -116,7 +118,7 @@ const TOKENS = [
 ];
 
 /**
- * The Gardener code of what Google, its Terraform provider or Pulumi said: an error message or the body of an answer.
+ * The Gardener code of a message from Google, its Terraform provider or Pulumi: an error or the body of an answer.
  * undefined: nothing in it is known.
  */
 export function classify(text: string): ErrorCode | undefined {

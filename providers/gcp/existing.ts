@@ -9,30 +9,30 @@ import { ownerOfDescription, ownerOfLabels } from './labels.ts';
 import { clusterName, computeName, keyRingName } from './names.ts';
 import { accessToken, type GoogleToken } from './token.ts';
 
-/** Where something would be. */
+/** Location of a resource. */
 interface Place {
   endpoints: Endpoints;
   project: string;
   region: string;
   owner: Owner;
-  /** Google's name of it. */
+  /** Its name at Google. */
   name: string;
-  /** Of what is in a cluster: Google's names of that and of its region or zone, where they are not the owner's own. */
+  /** For resources in a cluster: names of the cluster and its location, where they are not the owner's own. */
   cluster: string;
   location: string;
 }
 
 /**
- * How a type of resource is looked up, and what Pulumi's import takes for it. Sources: "Import" of each type in @pulumi/gcp; for instance
- * groups the importer of hashicorp/terraform-provider-google, which takes their path as well.
+ * Look-up of a resource type, and its import id. Sources: "Import" of each type in @pulumi/gcp; for instance groups the
+ * importer of hashicorp/terraform-provider-google, which also accepts the path.
  */
 interface Lookup<Answer = any> {
-  /** Its path, which is also its import id, unless `id` is given. */
+  /** Its path, also its import id unless `id` is given. */
   path(place: Place): string;
-  /** Where its API is. */
+  /** Base URL of its API. */
   api(endpoints: Endpoints): string;
   id?(place: Place): string;
-  /** Whose it says to be; true where the name alone can only be the owner's. */
+  /** The owner in its labels or description; true where the name alone proves the owner. */
   owner(answer: Answer, place: Place): Partial<Owner> | boolean | undefined;
 }
 
@@ -71,7 +71,7 @@ const LOOKUPS: Readonly<Record<string, Lookup>> = {
   'gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager': regional('instanceGroupManagers'),
   'gcp:compute/subnetwork:Subnetwork': regional('subnetworks'),
   'gcp:compute/router:Router': routers,
-  // A part of its router.
+  // // Part of its router.
   'gcp:compute/routerNat:RouterNat': {
     api: compute,
     path: (place) => routers.path({ ...place, name: computeName(place.owner, 'router') }),
@@ -113,7 +113,7 @@ const isOwner = (said: Partial<Owner> | boolean | undefined, owner: Owner): bool
 
 const textOf = (value: unknown, otherwise: string): string => (typeof value === 'string' ? value : otherwise);
 
-/** Finds what the owner already has at Google; see FindExisting. */
+/** Finds the owner's existing resources at Google; see FindExisting. */
 export function existingAt(endpoints: Endpoints, ctx: CloudContext): FindExisting {
   const { project } = credentialsOf(ctx.account, ctx.profile);
   let token: Promise<GoogleToken> | undefined;
@@ -129,12 +129,12 @@ export function existingAt(endpoints: Endpoints, ctx: CloudContext): FindExistin
     const name = inputs.name ?? inputs.accountId;
     if (!lookup || typeof name !== 'string') return undefined;
     const isTakenOver = logicalName === ADOPTED;
-    // Of a cluster that was taken over, only the program knows the names.
+    // // Only the program knows the names of an adopted cluster.
     const cluster = isTakenOver ? name : textOf(inputs.cluster, clusterName(ctx.owner));
     const location = textOf(inputs.location, ctx.region);
     const place: Place = { endpoints, project, region: ctx.region, owner: ctx.owner, name, cluster, location };
     const path = lookup.path(place);
-    // Whether it is there and may be taken over was looked at before the program was run at all.
+    // // Its existence and the permission to adopt it were checked before the program started.
     if (isTakenOver) return { id: path, retain: true };
     token ??= accessToken({ ...ctx, signal }, endpoints);
     const answer = await callGoogle<object>(

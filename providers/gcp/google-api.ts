@@ -1,13 +1,13 @@
 import { type JsonAnswer, jsonApi, jsonRefusal as refusedBy } from '../json-api.ts';
 import { classify } from './errors.ts';
 
-/** Where Google is: scheme and host, without a slash at the end. */
+/** Google's endpoints: scheme and host, without a trailing slash. */
 export interface Endpoints {
   oauth: string;
-  /** Security Token Service: takes tokens of others. */
+  /** Security Token Service: exchanges external tokens. */
   sts: string;
   iamCredentials: string;
-  /** The metadata server of a machine at Google. */
+  /** Metadata server of a machine at Google. */
   metadata: string;
   resourceManager: string;
   cloudAsset: string;
@@ -35,8 +35,8 @@ export const GOOGLE: Endpoints = {
   storage: 'https://storage.googleapis.com',
 };
 
-/** Calls APIs of Google. Throws CoppiceErrors by what Google says. */
+/** Calls Google APIs. Throws CoppiceErrors by Google's codes. */
 export const callGoogle = jsonApi(classify);
 
-/** What Google's refusal means. */
+/** The error for Google's refusal. */
 export const googleRefusal = (what: string, answer: JsonAnswer) => refusedBy(classify, what, answer);

@@ -4,12 +4,12 @@ import type { WantedResource } from '../pulumi/request.ts';
 import { callGoogle, type Endpoints } from './google-api.ts';
 import { keyRingName, SECRETS_KEY, serviceAccountMember } from './names.ts';
 
-/** Policy of google.iam.v1, as far as it is used. */
+/** The fields of google.iam.v1's Policy that are read. */
 interface Policy {
   bindings?: { role: string; members?: string[]; condition?: unknown }[];
 }
 
-/** Where a grant would be. */
+/** Location of a grant. */
 interface Place {
   endpoints: Endpoints;
   project: string;
@@ -19,15 +19,16 @@ interface Place {
   signal: AbortSignal;
 }
 
-/** What something is granted on: how its policy is asked for, and what Pulumi's import calls it. */
+/** Resource with the grant: how its policy is read, and its import id. */
 interface Granted {
   name: string;
   policy: Pick<Call, 'method' | 'url' | 'headers' | 'body'>;
 }
 
 /**
- * The types of grants that the programs declare. Nothing says whose a grant is; these are on, or for, what has the owner's UID in its name.
- * Names: "Import" of google_project_iam_member and google_kms_crypto_key_iam in hashicorp/terraform-provider-google.
+ * Grant types of the programs. Grants have no owner; these are on, or for, resources with the owner's UID in their
+ * name. Names: "Import" of google_project_iam_member and google_kms_crypto_key_iam in
+ * hashicorp/terraform-provider-google.
  */
 const GRANTED: Readonly<Record<string, (place: Place) => Granted>> = {
   'gcp:projects/iAMMember:IAMMember': ({ endpoints, project }) => ({
@@ -51,7 +52,7 @@ const GRANTED: Readonly<Record<string, (place: Place) => Granted>> = {
 
 export const isGrant = (type: string): boolean => type in GRANTED;
 
-/** Id, as Pulumi imports it, of a grant that exists. Its member is the owner's service account where that is not known yet. */
+/** Import id of an existing grant. Its member defaults to the owner's service account while unknown. */
 export async function findGrant({ type, inputs }: WantedResource, place: Place): Promise<string | undefined> {
   const { name, policy } = GRANTED[type]!(place);
   const { role, member = serviceAccountMember(place.owner, place.project) } = inputs as Record<string, string>;

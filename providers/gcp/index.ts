@@ -25,10 +25,10 @@ import { taggedResources } from './tagged.ts';
 import { accessToken } from './token.ts';
 import { validateCluster } from './validate.ts';
 
-/** Of @pulumi/gcp, and of what the programs make of it; see ManagedClusters.version. */
+/** Version of @pulumi/gcp and of the programs; see ManagedClusters.version. */
 export const GCP_VERSION = 'gcp 9.37.0, programs 2';
 
-/** `endpoints`: where Google is, as far as a profile does not say it. */
+/** `endpoints`: Google's endpoints where a profile names none. */
 const at = (endpoints: Endpoints, { profile }: Pick<CloudContext, 'profile'>) => endpointsAt(profile, endpoints);
 
 const layersAt = (endpoints: Endpoints): LayeredCloud => ({
@@ -57,7 +57,7 @@ const layersAt = (endpoints: Endpoints): LayeredCloud => ({
   }),
 });
 
-/** GKE, with the network under it. */
+/** GKE with its network. */
 export function gcpClusters(runner: StackRunner, endpoints: Endpoints = GOOGLE): ManagedClusters {
   const layers = managedLayers(runner, layersAt(endpoints));
   const tagged: NonNullable<ManagedClusters['tagged']> = (ctx) => taggedResources(ctx, at(endpoints, ctx));
@@ -75,7 +75,7 @@ export function gcpClusters(runner: StackRunner, endpoints: Endpoints = GOOGLE):
   };
 }
 
-/** GKE, and machines for control planes that are not Google's. */
+/** GKE, and machines for control planes outside GKE. */
 export const gcpProvider = (runner: StackRunner, endpoints: Endpoints = GOOGLE): Provider => ({
   ...machineProvider(
     'gcp',

@@ -3,7 +3,7 @@ import type { CloudContext, CloudKubeconfig, ManagedClusterOutputs } from '../cl
 import type { Endpoints } from './google-api.ts';
 import { accessToken } from './token.ts';
 
-/** Access to a GKE cluster without gcloud: the API server takes Google's access tokens, and IAM says what they may. */
+/** Access to a GKE cluster without gcloud: the API server accepts Google's access tokens, and IAM authorizes. */
 export async function gkeKubeconfig(
   ctx: CloudContext,
   endpoints: Endpoints,

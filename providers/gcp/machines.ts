@@ -12,13 +12,13 @@ import { computeName } from './names.ts';
 import { accessToken } from './token.ts';
 
 /**
- * Families of Canonical's images ("Find Ubuntu images on Google Cloud", documentation.ubuntu.com/gcp; the same in the examples of
- * googleapis/google-cloud-go). A group takes the newest of a family whenever it makes a machine.
+ * Canonical's image families ("Find Ubuntu images on Google Cloud", documentation.ubuntu.com/gcp). A group uses the
+ * family's newest image for each new machine.
  */
 const imageOf = (architecture: string): string =>
   `projects/ubuntu-os-cloud/global/images/family/ubuntu-2404-lts-${architecture}`;
 
-/** Instance of google.cloud.compute.v1, as far as it is used. */
+/** The fields of google.cloud.compute.v1's Instance that are read. */
 interface Instance {
   name: string;
   zone: string;
@@ -28,7 +28,7 @@ interface Instance {
   networkInterfaces?: { networkIP?: string }[];
 }
 
-/** Instance.status; a machine that was stopped or suspended does not come back by itself. */
+/** Instance.status; a stopped or suspended machine does not restart by itself. */
 const PHASES: Readonly<Record<string, MachinePhase>> = {
   PROVISIONING: 'Pending',
   STAGING: 'Pending',
@@ -38,8 +38,8 @@ const PHASES: Readonly<Record<string, MachinePhase>> = {
 };
 
 /**
- * Regional managed instance groups. Methods and fields: discovery document of compute v1 (googleapis/google-api-go-client).
- * `endpoints`: where Google is, for the profile.
+ * Regional managed instance groups. Methods and fields: discovery document of compute v1
+ * (googleapis/google-api-go-client). `endpoints`: Google's endpoints for the profile.
  */
 export function gcpMachines(layers: LayeredCloud, endpoints: (ctx: CloudContext) => Endpoints): MachineCloud {
   const project = (ctx: CloudContext) =>
@@ -87,7 +87,7 @@ export function gcpMachines(layers: LayeredCloud, endpoints: (ctx: CloudContext)
     controlPlane: {
       missing: (ctx) => missingForControlPlane(ctx, endpoints(ctx)),
 
-      // The group replaces nothing that has failed, and goes on counting it.
+      // // The group replaces no failed machine, and continues to count it.
       async forget(ctx, pool, names, listed) {
         const what = `machines of pool ${pool} cannot be listed`;
         const answer = await ask<{ managedInstances?: { instance: string; currentAction?: string }[] }>(
@@ -98,7 +98,7 @@ export function gcpMachines(layers: LayeredCloud, endpoints: (ctx: CloudContext)
         );
         const instances = (answer?.managedInstances ?? []).flatMap(({ instance, currentAction }) => {
           const [zone, , name = ''] = instance.split('/').slice(-3);
-          // With any other action the group is making it, or is done with it.
+          // // With any other action the group is creating or deleting it.
           const isLost = currentAction === 'NONE' && !listed.includes(name);
           return names.includes(name) || isLost ? [`zones/${zone}/instances/${name}`] : [];
         });
@@ -127,9 +127,9 @@ export function gcpMachines(layers: LayeredCloud, endpoints: (ctx: CloudContext)
         `${group(ctx, pool)}/listErrors`,
         `errors of pool ${pool} cannot be listed`,
       );
-      // Google does not say in which order they come.
+      // // Google's order is undefined.
       const [newest] = (answer?.items ?? []).sort((a, b) => timeOf(b) - timeOf(a));
-      // Errors stay listed for an hour after they are over.
+      // // Errors stay listed for an hour after they are resolved.
       const age = ctx.now().getTime() - timeOf(newest);
       return newest?.error && age < RECENT_MS
         ? `${newest.error.code}: ${newest.error.message?.split('\n')[0]?.slice(0, 300)}`

@@ -5,11 +5,14 @@ import type { CloudPool } from '../cloud.ts';
 import { registeredTaints } from '../nodes.ts';
 import { acceleratorOf } from './accelerators.ts';
 
-/** A GKE node pool that stands for a pool of ours, or for what of it is in one zone. */
+/** A GKE node pool for a pool, or for its part in one zone. */
 export interface NodePoolPlan {
-  /** Stays the same while the node pool can be changed in place. */
+  /** Constant while the node pool can be changed in place. */
   key: string;
-  /** Google's name. Another one when GKE could only replace the node pool: then the new one is there before the old one goes. */
+  /**
+   * Name in GKE. It differs when GKE could only replace the node pool: then the new one exists before the old one is
+   * deleted.
+   */
   name: string;
   pool: CloudPool;
   zones: string[];
@@ -20,25 +23,25 @@ export interface NodePoolPlan {
   taints: { key: string; value: string; effect: string }[];
 }
 
-/** NoSchedule is NO_SCHEDULE at GKE (google.container.v1 NodeTaint.Effect). */
+/** NoSchedule is NO_SCHEDULE in GKE (google.container.v1 NodeTaint.Effect). */
 const effectOf = ({ effect }: KubeTaint): string => effect.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
 
-/** How many of `count` each of `places` gets: the first ones one more, so that growing by one changes one place. */
+/** Distributes `count` over `places`: the first ones get one more, so that growth by one changes one place. */
 export const spreadNodes = (count: number, places: number): number[] =>
   Array.from({ length: places }, (_, index) => Math.floor(count / places) + (index < count % places ? 1 : 0));
 
-/** How many nodes each zone has: as it was left when named nodes went, or evenly. */
+/** Nodes per zone: as left by the removal of named nodes, or even. */
 function sharesOf({ desired = 0, inZones }: CloudPool, zones: readonly string[]): number[] {
   const left = zones.map((zone) => inZones?.[zone] ?? 0);
   return left.reduce((sum, count) => sum + count, 0) === desired ? left : spreadNodes(desired, zones.length);
 }
 
 /**
- * The GKE node pools of our pools.
+ * GKE node pools of all pools.
  *
- * GKE counts nodes by zone: a node pool in three zones has a multiple of three of them. So a pool of a given size is one node
- * pool a zone, each with its share. An autoscaled pool is one node pool in all its zones: GKE has limits on the total there, and
- * moves to another zone when one has no machines left (`ANY` for spot machines: it goes where they are).
+ * GKE counts nodes per zone: a node pool in three zones has a multiple of three. So a pool of fixed size is one node
+ * pool per zone, each with its share. An autoscaled pool is one node pool in all zones: GKE limits its total, and falls
+ * back to another zone without capacity (`ANY` for spot machines: wherever there is capacity).
  */
 export function nodePoolsOf(pools: readonly CloudPool[], clusterZones: readonly string[]): NodePoolPlan[] {
   return pools.flatMap((pool) => {
@@ -58,7 +61,7 @@ export function nodePoolsOf(pools: readonly CloudPool[], clusterZones: readonly 
 function planOf(pool: CloudPool, zones: string[], size: NodePoolPlan['size'], key: string): NodePoolPlan {
   const type = acceleratorOf(pool.machineType);
   const accelerator = pool.gpu > 0 && type !== undefined ? { type, count: pool.gpu } : undefined;
-  // What GKE cannot change in a node pool that exists; its kind, too, because two pools' names may join to the same text.
+  // // Immutable properties of a node pool; its kind too, since names of two pools may join to the same text.
   const fixed = [
     pool.name,
     'nodes' in size ? zones : 'autoscaled',
@@ -68,7 +71,7 @@ function planOf(pool: CloudPool, zones: string[], size: NodePoolPlan['size'], ke
   ];
   return {
     key,
-    // A DNS label may begin with a digit, a name at Google may not.
+    // // A DNS label may begin with a digit, a name at Google may not.
     name: `${/^[a-z]/.test(key) ? '' : 'p-'}${key}-${shortHash(JSON.stringify(fixed))}`,
     pool,
     zones,

@@ -9,10 +9,10 @@ import { callGoogle, type Endpoints } from './google-api.ts';
 import { asTags } from './labels.ts';
 import { accessToken } from './token.ts';
 
-/** NodePool of google.container.v1, as far as it is used. */
+/** The fields of google.container.v1's NodePool that are read. */
 interface NodePool {
   config?: { resourceLabels?: Record<string, string> };
-  /** Of managed instance groups, one in each of its zones. */
+  /** URLs of its managed instance groups, one per zone. */
   instanceGroupUrls?: string[];
 }
 
@@ -32,14 +32,14 @@ interface Operation {
 
 type Ask = <T>(url: string, what: string, body?: object) => Promise<T>;
 
-/** A group wants fewer machines within seconds; their end is not waited for. */
+/** A group lowers its target size within seconds; the machines' end is not awaited. */
 const PATIENCE_MS = 5 * 60_000;
 const LONGEST_WAIT_MS = 5_000;
 
 /**
- * Ends nodes of GKE node pools; see ManagedClusters.removeNodes. "This method reduces the targetSize of the managed instance group by the
- * number of instances that you delete" (deleteInstances, discovery document of compute v1), and that is what GKE tells as the size of the
- * node pool.
+ * Deletes nodes of GKE node pools; see ManagedClusters.removeNodes. "This method reduces the targetSize of the managed
+ * instance group by the number of instances that you delete" (deleteInstances, discovery document of compute v1), which
+ * GKE reports as the node pool's size.
  */
 export async function removeNodes(
   ctx: CloudContext,
@@ -73,11 +73,11 @@ export async function removeNodes(
   return { size, inZones, ...(refused && { refused }) };
 }
 
-/** `projects/...` of a URL. */
+/** The `projects/...` path of a URL. */
 const pathOf = (url: string): string => url.replace(/^.*?\/(?=projects\/)/, '');
 const zoneOf = (path: string): string => /\/zones\/([^/]+)\//.exec(path)?.[1] ?? '';
 
-/** Ends those nodes that are in the group, and waits until it wants as many fewer. */
+/** Deletes the nodes in the group and waits until its target size is lower. */
 async function end(
   ask: Ask,
   group: string,
@@ -97,11 +97,11 @@ async function end(
     return answer.nextPageToken;
   });
   if (instances.length === 0) return;
-  // One that others are deleting meanwhile is left out, and not counted twice.
+  // // A node concurrently deleted by others is skipped and not counted twice.
   const body = { instances, skipInstancesOnValidationError: true };
   let operation = await ask<Operation>(`${group}/deleteInstances`, what, body);
   const operations = group.replace(/\/instanceGroupManagers\/.*$/, '/operations');
-  // Not by the method `wait`: it answers after two minutes, for which no answer is waited here.
+  // // Not by the method `wait`, which answers after two minutes, longer than the timeout here.
   for (
     let waited = 0, wait = 100;
     operation.status !== 'DONE';
@@ -117,7 +117,10 @@ async function end(
 
 const lastOf = (url: string): string => url.split('/').at(-1)!;
 
-/** Whether the machine is this node's, and not on its way out. GKE makes a broken machine anew under its name: then its id is another. */
+/**
+ * Whether the machine is this node's, and not being deleted. GKE recreates a broken machine under its name with another
+ * id.
+ */
 function isSame({ providerID, instance }: CloudNode, member: ManagedInstance): boolean {
   const [, project, zone, name] = /^gce:\/\/([^/]+)\/([^/]+)\/([^/]+)$/.exec(providerID) ?? [];
   return (

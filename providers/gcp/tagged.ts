@@ -7,7 +7,7 @@ import { DESCRIPTION, ownerOfDescription, ownerOfLabels } from './labels.ts';
 import { computeName } from './names.ts';
 import { accessToken } from './token.ts';
 
-/** ResourceSearchResult of google.cloud.asset.v1, as far as it is used. */
+/** The fields of google.cloud.asset.v1's ResourceSearchResult that are read. */
 interface Found {
   name: string;
   assetType: string;
@@ -18,18 +18,18 @@ interface Found {
   additionalAttributes?: { machineType?: unknown };
 }
 
-/** Results of one page: as many as there can be. */
+/** Maximum page size. */
 const PAGE = 500;
 
-/** Google never deletes these, and they cost nothing when their versions are destroyed: they would be orphans for ever. */
+/** Cannot be deleted at Google, and cost nothing once their versions are destroyed: they would be orphans for ever. */
 const ENDLESS = ['cloudkms.googleapis.com/CryptoKey'];
 
-/** Has our label or, where there are none, our description; what only looks so is dropped below. */
+/** Matches Coppice's label or description; false matches are dropped below. */
 const QUERY = `labels.${OWNER_TAGS.uid}:* OR description:"${DESCRIPTION}"`;
 
 /**
- * Everything of ours that Cloud Asset Inventory knows in the region, its zones, or nowhere in particular (`global`: networks, service
- * accounts); the same thing may come with several regions. A change may take minutes to be seen.
+ * Coppice's resources in Cloud Asset Inventory in the region, its zones, or global (networks, service accounts); the
+ * same resource may appear for several regions. Changes may take minutes to appear.
  */
 export async function taggedResources(
   ctx: Omit<CloudContext, 'owner'>,
@@ -57,7 +57,7 @@ const isGlobal = (location = 'global'): boolean => location === 'global';
 const isIn = (region: string, location?: string): boolean =>
   isGlobal(location) || location === region || location!.startsWith(`${region}-`);
 
-/** What takes no labels tells its pool by its name alone. */
+/** Resources without labels, whose pool is part of their name only. */
 const POOLED: Readonly<Record<string, { part: string; name: RegExp }>> = {
   'compute.googleapis.com/InstanceGroupManager': { part: 'pool', name: /^(.+)$/ },
   'compute.googleapis.com/InstanceTemplate': { part: 'template', name: /^(.+)-[0-9a-f]+$/ },
@@ -66,7 +66,7 @@ const POOLED: Readonly<Record<string, { part: string; name: RegExp }>> = {
 function partOf(assetType: string, name: string, { technicalID }: Partial<Owner>): Pick<TaggedResource, 'part'> {
   const pooled = POOLED[assetType];
   if (!pooled || technicalID === undefined) return {};
-  // Long technical IDs are cut, the shorter the longer the pool's name is.
+  // // Long technical IDs are truncated, depending on the length of the pool's name.
   const ends = [...name.matchAll(/-/g)].map(({ index }) => name.slice(index + 1));
   const own = ends.find((end) => computeName({ technicalID }, end) === name);
   const pool = own && pooled.name.exec(own)?.[1];

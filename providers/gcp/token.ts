@@ -15,22 +15,22 @@ export interface GoogleToken {
 
 type Context = Pick<CloudContext, 'account' | 'profile' | 'signal' | 'now'>;
 
-/** All of Google Cloud: what the account may do there, IAM says. */
+/** Scope of all Google Cloud; IAM decides the account's rights. */
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 /** Longest life of an assertion, seconds. */
 const LIFE = 3600;
-/** Google refuses an assertion from the future, seconds. */
+/** Margin in seconds, since Google rejects assertions from the future. */
 const SKEW = 10;
 
 const TOKENS = new Exchanges<GoogleToken>();
 
 /**
- * A token, good for about an hour, by the account's credentials. Kept while it is good: a key that is kept for years buys one an hour, not
- * one for each request. Throws ERR_INFRA_UNAUTHENTICATED when Google does not take them.
+ * An access token, valid for about an hour, from the account's credentials. Cached while valid: the long-lived key is
+ * used once an hour, not for each request. Throws ERR_INFRA_UNAUTHENTICATED when Google refuses them.
  */
 export async function accessToken(ctx: Context, endpoints: Endpoints): Promise<GoogleToken> {
   const { proof } = credentialsOf(ctx.account, ctx.profile);
-  // The metadata server keeps its tokens itself.
+  // // The metadata server caches its tokens.
   if (proof === 'machine') return machineToken(ctx, endpoints);
   const parts = hasKey(proof)
     ? ['key', endpoints.oauth, proof.email, proof.privateKey, proof.keyID ?? '']
@@ -49,7 +49,10 @@ interface Answer {
   expires_in?: number;
 }
 
-/** By an assertion that the account's key signs (RFC 7523; developers.google.com/identity/protocols/oauth2/service-account). */
+/**
+ * With an assertion signed by the account's key (RFC 7523;
+ * developers.google.com/identity/protocols/oauth2/service-account).
+ */
 async function keyToken(ctx: Context, endpoints: Endpoints, key: ServiceAccountKey): Promise<GoogleToken> {
   const asked = ctx.now();
   const answer = await callGoogle<Answer>({
@@ -67,8 +70,8 @@ async function keyToken(ctx: Context, endpoints: Endpoints, key: ServiceAccountK
 }
 
 /**
- * By a token that a workload identity pool trusts: that is exchanged for one of Google's, with which the service account is impersonated
- * (RFC 8693; REST references of sts v1 `token` and iamcredentials v1 `generateAccessToken`).
+ * With a token that a workload identity pool trusts: it is exchanged for Google's, which impersonates the service
+ * account (RFC 8693; REST references of sts v1 `token` and iamcredentials v1 `generateAccessToken`).
  */
 async function federatedToken(ctx: Context, endpoints: Endpoints, federation: Federation): Promise<GoogleToken> {
   const { email, token } = federation;
@@ -92,7 +95,7 @@ async function federatedToken(ctx: Context, endpoints: Endpoints, federation: Fe
   return { token: accessToken, expiresAt: new Date(expireTime).toISOString() };
 }
 
-/** Google's token for somebody else's. */
+/** Google's token in exchange for an external one. */
 async function exchange(ctx: Context, endpoints: Endpoints, { provider, token }: Federation): Promise<string> {
   const answer = await callGoogle<Answer>({
     url: `${endpoints.sts}/v1/token`,
@@ -118,7 +121,7 @@ async function exchange(ctx: Context, endpoints: Endpoints, { provider, token }:
   return answer.access_token;
 }
 
-/** Of the machine's own account (cloud.google.com/compute/docs/access/authenticate-workloads). */
+/** With the machine's own account (cloud.google.com/compute/docs/access/authenticate-workloads). */
 async function machineToken(ctx: Context, endpoints: Endpoints): Promise<GoogleToken> {
   const asked = ctx.now();
   const answer = await callGoogle<Answer>({
@@ -136,7 +139,7 @@ function tokenOf(answer: Answer | undefined, asked: Date): GoogleToken {
   return { token, expiresAt: new Date(asked.getTime() + seconds * 1000).toISOString() };
 }
 
-/** The JSON Web Token by which the account asks for an access token, signed with RS256. */
+/** JSON Web Token by which the account requests an access token, signed with RS256. */
 function assertion({ email, privateKey, keyID }: ServiceAccountKey, now: Date): string {
   const seconds = Math.floor(now.getTime() / 1000) - SKEW;
   const header = { alg: 'RS256', typ: 'JWT', ...(keyID !== undefined && { kid: keyID }) };
@@ -156,7 +159,7 @@ function readKey(pem: string): KeyObject {
     const key = createPrivateKey(pem);
     if (key.asymmetricKeyType === 'rsa') return key;
   } catch {
-    // Said below: what Node says of it may quote the key.
+    // // Reported below: Node's message may quote the key.
   }
   throw new CoppiceError(
     'ERR_INFRA_UNAUTHENTICATED',

@@ -7,16 +7,19 @@ import { poolNameProblems, profileProblems, zoneProblems } from '../validate.ts'
 import { acceleratorOf } from './accelerators.ts';
 import { adoptProblems } from './adopted.ts';
 
-/** GKE takes no larger range of Services ("Services CIDR range is smaller than minimum (14 < 16)", rancher/rancher issue 32207). */
+/**
+ * GKE's limit of the Services range ("Services CIDR range is smaller than minimum (14 < 16)", rancher/rancher issue
+ * 32207).
+ */
 const WIDEST_SERVICES = 16;
-/** Google keeps four addresses of a subnet (cloud.google.com/vpc/docs/subnets), and the API server takes one. */
+/** Google reserves four addresses of a subnet (cloud.google.com/vpc/docs/subnets), and the API server takes one. */
 const TAKEN_ADDRESSES = 5;
-/** Longest of CloudPool.name: part of names that Google limits. */
+/** Longest CloudPool.name, since it is part of names with Google's limits. */
 const LONGEST_POOL_NAME = 12;
 
 const problem = (field: string, message: string): Problem => ({ field, message, code: 'ERR_CONFIGURATION_PROBLEM' });
 
-/** What of this GKE cannot give, or the profile does not offer; see ManagedClusters.validate. */
+/** Problems of a cluster that GKE or the profile cannot provide; see ManagedClusters.validate. */
 export function validateCluster(cluster: WantedCluster, profile: CloudProfile): Problem[] {
   if (cluster.adopt) return validateAdoption(cluster, cluster.adopt, profile);
   const { region, kubernetesVersion, cidrs, pools } = cluster;
@@ -32,7 +35,7 @@ export function validateCluster(cluster: WantedCluster, profile: CloudProfile): 
   ];
 }
 
-/** Of a cluster that exists, only what we add to it, and which one it is. */
+/** Problems of an adoption: only the id and Coppice's additions are checked. */
 function validateAdoption(cluster: WantedCluster, adopt: Adoption, profile: CloudProfile): Problem[] {
   return [
     ...adoptProblems(adopt, cluster.region),
@@ -41,7 +44,7 @@ function validateAdoption(cluster: WantedCluster, adopt: Adoption, profile: Clou
   ];
 }
 
-/** How many nodes a pool may come to have, as far as that is limited. */
+/** Upper limit of a pool's nodes, as far as there is one. */
 const mostOf = ({ desired, maximum }: CloudPool): number =>
   Math.max(desired ?? 0, Number.isFinite(maximum) ? maximum : 0);
 

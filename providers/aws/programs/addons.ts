@@ -5,15 +5,15 @@ import { tagsOf } from '../../tags.ts';
 import { startSize } from './node-groups.ts';
 import type { RoleWithPolicies } from './roles.ts';
 
-/** An add-on of EKS. */
+/** An EKS add-on. */
 interface AddonDescription {
   name: string;
-  /** Service account of the add-on that takes the role by Pod Identity, and the role. */
+  /** The add-on's service account with a role by Pod Identity. */
   identity?: { serviceAccount: string; role: RoleWithPolicies };
   configuration?: object;
 }
 
-/** What nodes need before they can be Ready: without the first there is no pod network, without the last no role for it. */
+/** Add-ons required before nodes become Ready: the first provides the pod network, the last its role. */
 export function addonsBeforeNodes(owner: Owner, cni: RoleWithPolicies): AddonDescription[] {
   return [
     {
@@ -21,7 +21,7 @@ export function addonsBeforeNodes(owner: Owner, cni: RoleWithPolicies): AddonDes
       identity: { serviceAccount: 'aws-node', role: cni },
       configuration: {
         enableNetworkPolicy: 'true',
-        // Interfaces that the CNI leaves behind would otherwise belong to nobody (amazon-vpc-cni-k8s, README).
+        // // Interfaces left behind by the CNI would otherwise have no owner (amazon-vpc-cni-k8s, README).
         env: { ADDITIONAL_ENI_TAGS: JSON.stringify(tagsOf(owner)) },
       },
     },
@@ -30,24 +30,24 @@ export function addonsBeforeNodes(owner: Owner, cni: RoleWithPolicies): AddonDes
   ];
 }
 
-/** What needs a node to run on. */
+/** Add-ons that run on nodes. */
 export function addonsOnNodes(owner: Owner, csi: RoleWithPolicies): AddonDescription[] {
   return [
     { name: 'coredns' },
     {
       name: 'aws-ebs-csi-driver',
       identity: { serviceAccount: 'ebs-csi-controller-sa', role: csi },
-      // Volumes outlive their cluster: these tags are how the sweep finds them (aws-ebs-csi-driver, chart values).
+      // // Volumes outlive their cluster: the sweep finds them by these tags (aws-ebs-csi-driver, chart values).
       configuration: { controller: { extraVolumeTags: tagsOf(owner) } },
     },
   ];
 }
 
-/** Whether a pod without tolerations has a node to run on. An add-on that has none keeps its create waiting until it fails. */
+/** Whether a pod without tolerations can run on some node. Otherwise the creation of an add-on waits until it fails. */
 export const hasRoomForAddons = (pools: readonly CloudPool[]): boolean =>
   pools.some((pool) => startSize(pool) > 0 && !pool.taints.some(({ effect }) => effect !== 'PreferNoSchedule'));
 
-/** Declares an add-on in EKS' default version for the cluster's Kubernetes version, so that it is upgraded with the cluster. */
+/** Declares an add-on in EKS' default version for the Kubernetes version, so that it is upgraded with the cluster. */
 export async function declareAddon(
   { name, identity, configuration }: AddonDescription,
   clusterName: Input<string>,
@@ -62,7 +62,7 @@ export async function declareAddon(
       addonName: name,
       addonVersion: version,
       resolveConflictsOnCreate: 'OVERWRITE',
-      // What people set on it in the cluster stays.
+      // // Keeps changes that people made in the cluster.
       resolveConflictsOnUpdate: 'PRESERVE',
       ...(configuration && { configurationValues: JSON.stringify(configuration) }),
       ...(identity && {

@@ -13,13 +13,13 @@ import { declareRole } from './roles.ts';
 export interface AdoptedInputs extends Omit<ManagedClusterInputs, 'network' | 'adopt'> {
   adopt: Adoption;
   found: AdoptedFacts;
-  /** The cluster is being let go. */
+  /** Whether the cluster is being released. */
   leaving: boolean;
 }
 
 /**
- * Whatever others chose when they made the cluster stays as it is. Of the arguments in the .d.ts of @pulumi/aws 7.48's Cluster,
- * all but name, version, tags, and who may reach it.
+ * Arguments chosen by the cluster's creator, left unchanged: those in the .d.ts of @pulumi/aws 7.48's Cluster, except
+ * name, version, tags, and API server access.
  */
 const THEIRS = [
   'accessConfig',
@@ -45,7 +45,7 @@ const THEIRS = [
 ];
 const THEIR_NETWORK = ['subnetIds', 'securityGroupIds', 'endpointPrivateAccess', 'endpointPublicAccess'];
 
-/** Layer `adopted`: an EKS cluster that others made, as it is, and in it a managed node group of ours per pool. */
+/** Layer `adopted`: an existing EKS cluster, left as it is, with a managed node group per pool. */
 export function adopted(inputs: AdoptedInputs) {
   const { owner, region, pools, adopt, found, authorizedNetworks, leaving } = inputs;
   followHouseRules(owner);
@@ -80,11 +80,11 @@ export function adopted(inputs: AdoptedInputs) {
   return letIn ? letIn.then(() => outputs) : outputs;
 }
 
-/** The cluster's own subnets in the zones of the pool. */
+/** The cluster's own subnets in the pool's zones. */
 function withinZones(network: NetworkOutputs, { name, zones }: CloudPool): NetworkOutputs {
   const subnets = network.subnets.filter(({ zone }) => zones.length === 0 || zones.includes(zone ?? ''));
   if (subnets.length > 0) return { ...network, subnets };
-  // EKS' own code and words for it: found by classify like any other.
+  // // EKS' own code and message, so that classify recognizes it.
   const there = network.subnets.map(({ zone }) => zone).join(', ');
   throw new Error(
     `UnsupportedAvailabilityZoneException: pool ${name} wants ${zones.join(', ')}, the cluster has ${there || 'no subnets'}`,

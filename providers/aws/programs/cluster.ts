@@ -26,7 +26,7 @@ export async function cluster(inputs: ManagedClusterInputs) {
   for (const addon of addonsBeforeNodes(owner, cni)) before.push(await declareAddon(addon, control.name, version, []));
   const node = declareRole('node', owner, partition);
   const groups = pools.map((pool) => nodeGroup(inputs, pool, control, node, before));
-  // A sleeping cluster keeps what it had: taken away, it would have to be made again by whoever wakes it.
+  // // A sleeping cluster keeps its add-ons: otherwise waking it would have to create them again.
   if (inputs.asleep || hasRoomForAddons(pools)) {
     const csi = declareRole('csi', owner, partition);
     for (const addon of addonsOnNodes(owner, csi)) await declareAddon(addon, control.name, version, groups);
@@ -34,7 +34,7 @@ export async function cluster(inputs: ManagedClusterInputs) {
   return clusterOutputs(control, node.role.arn);
 }
 
-/** What is told of an EKS cluster; see ManagedClusterOutputs. */
+/** Outputs of an EKS cluster; see ManagedClusterOutputs. */
 export const clusterOutputs = (control: eks.Cluster, nodeRole: Input<string>) => ({
   name: control.name,
   endpoint: control.endpoint,
@@ -42,19 +42,19 @@ export const clusterOutputs = (control: eks.Cluster, nodeRole: Input<string>) =>
   version: control.version,
   extra: {
     arn: control.arn,
-    /** Issuer of service account tokens, for identity providers outside. */
+    /** Issuer of service account tokens, for external identity providers. */
     issuer: control.identities.apply((identities) => identities[0]?.oidcs?.[0]?.issuer ?? ''),
     securityGroup: control.vpcConfig.apply(({ clusterSecurityGroupId }) => clusterSecurityGroupId),
     nodeRole,
   },
 });
 
-/** The key that Secrets are encrypted with, besides the disk's. */
+/** Key for the encryption of Secrets, in addition to disk encryption. */
 function secretsKey(owner: Owner): kms.Key {
   const key = new kms.Key('secrets', {
     description: `Coppice: Secrets of ${owner.technicalID}`,
     enableKeyRotation: true,
-    // The shortest that KMS allows (ScheduleKeyDeletion, PendingWindowInDays).
+    // // The minimum of KMS (ScheduleKeyDeletion, PendingWindowInDays).
     deletionWindowInDays: 7,
   });
   new kms.Alias('secrets', { name: physicalName('aws:kms/alias:Alias', owner, 'secrets'), targetKeyId: key.id });
@@ -82,16 +82,16 @@ function controlPlane(inputs: ManagedClusterInputs, { role, ready }: ReturnType<
     },
     {
       dependsOn: ready,
-      // Only asked for when a cluster is created, and not told by EKS afterwards: on an adopted one a difference would
-      // replace it (hashicorp/terraform-provider-aws, internal/service/eks/cluster.go: ForceNew).
+      // // Set at creation only and never returned by EKS: a difference on an imported cluster would replace it
+      // (hashicorp/terraform-provider-aws, internal/service/eks/cluster.go: ForceNew).
       ignoreChanges: ['accessConfig.bootstrapClusterCreatorAdminPermissions', 'bootstrapSelfManagedAddons'],
     },
   );
 }
 
 /**
- * Makes whom the credentials belong to an administrator, by an entry that follows them: EKS' own way binds the one who made
- * the cluster for good, and after a change of credentials nobody could get in.
+ * Makes the credentials' identity an administrator by an access entry that follows a change of credentials: EKS' own
+ * mechanism binds the creator permanently, and new credentials would have no access.
  */
 export async function letCallerAdminister(control: eks.Cluster, partition: Partition): Promise<void> {
   const caller = await getCallerIdentity({});

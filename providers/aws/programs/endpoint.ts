@@ -5,10 +5,13 @@ import { physicalName } from '../names.ts';
 import { followHouseRules } from './house-rules.ts';
 
 const ANYWHERE = ['0.0.0.0/0'];
-/** How long a machine that leaves keeps connections that it has, in seconds. Watches are long; clients begin them anew. */
+/** Seconds that a deregistered machine keeps its connections. Watches are long-lived; clients reconnect. */
 const LEAVING_SECONDS = 30;
 
-/** Layer `endpoint`: a network load balancer, whose name outlives all machines behind it, and what lets machines reach each other. */
+/**
+ * Layer `endpoint`: a network load balancer with a permanent name, and the security group by which machines reach each
+ * other.
+ */
 export function endpoint({ owner, network, port }: EndpointInputs) {
   followHouseRules(owner);
   const wall = (part: string, args: Omit<ec2.SecurityGroupArgs, 'name' | 'vpcId'>) =>
@@ -38,7 +41,7 @@ export function endpoint({ owner, network, port }: EndpointInputs) {
     internal: false,
     subnets: (network.extra?.publicSubnets ?? '').split(',').filter(Boolean),
     securityGroups: [door.id],
-    // One machine in one zone answers for all: addresses of the other zones would lead nowhere.
+    // // A single machine in one zone serves all: otherwise addresses of other zones would be dead.
     enableCrossZoneLoadBalancing: true,
   });
   const targets = new lb.TargetGroup('endpoint', {
@@ -47,7 +50,8 @@ export function endpoint({ owner, network, port }: EndpointInputs) {
     targetType: 'instance',
     protocol: 'TCP',
     port,
-    // A machine that asks for its own API server by this way would see an answer from itself ("hairpin", ELB user guide).
+    // // A machine that reaches its own API server through the load balancer would receive its own packets ("hairpin",
+    // ELB user guide).
     preserveClientIp: 'false',
     deregistrationDelay: LEAVING_SECONDS,
     healthCheck: { protocol: 'HTTPS', path: '/readyz', interval: 10, healthyThreshold: 2, unhealthyThreshold: 2 },

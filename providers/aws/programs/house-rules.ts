@@ -5,8 +5,8 @@ import { NAMING } from '../names.ts';
 import { withTags } from '../tags.ts';
 
 /**
- * From here on every resource of the program bears the owner's tags and a deterministic name, or declaring it throws: what
- * has neither cannot be found again after lost state, and is paid for by nobody.
+ * Requires the owner's tags and a deterministic name for every further resource of the program, and throws otherwise: a
+ * resource without them cannot be found after a loss of state, and leaks cost.
  */
 export function followHouseRules(owner: Owner): void {
   runtime.registerStackTransformation(({ type, name, props, opts }) => {
@@ -14,7 +14,7 @@ export function followHouseRules(owner: Owner): void {
     const naming = NAMING[type];
     if (!naming) throw new TypeError(`${type} ${name}: how it is named is not said in NAMING`);
     if (typeof naming === 'object') checkName(`${type} ${name}`, props[naming.property], naming.longest);
-    // What others made is not ours by its tags: the sweep would take it away.
+    // // Foreign resources must not get Coppice's tags: the sweep would delete them.
     if (name === ADOPTED) return undefined;
     return { props: withTags(type, name, owner, props), opts };
   });
@@ -22,7 +22,7 @@ export function followHouseRules(owner: Owner): void {
 
 function checkName(resource: string, given: unknown, longest: number): void {
   if (typeof given !== 'string' || given === '') {
-    // Left to Pulumi it would get a random one: a second create would make a second one.
+    // // Pulumi's random name would let a second creation succeed.
     throw new TypeError(`${resource} has no physical name: use physicalName`);
   }
   if (given.length > longest) throw new TypeError(`${resource}: "${given}" is longer than ${longest} characters`);

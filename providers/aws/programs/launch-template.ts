@@ -4,8 +4,8 @@ import { POOL_TAG } from '../../tags.ts';
 import { physicalName } from '../names.ts';
 
 /**
- * The launch template of a pool. Metadata by session tokens only (IMDSv2) and one hop away: a pod, one hop further, cannot
- * take the node's role. The root volume is encrypted. Tags reach instances, volumes and interfaces by the house rules.
+ * Launch template of a pool. IMDSv2 with one hop only: a pod, one hop further, cannot obtain the node's role. The root
+ * volume is encrypted. Instances, volumes and interfaces are tagged by the house rules.
  */
 export function launchTemplate(
   owner: Owner,

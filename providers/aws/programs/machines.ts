@@ -11,7 +11,7 @@ import { launchTemplate } from './launch-template.ts';
 import { declareRole } from './roles.ts';
 
 const KUBELET_PORT = 10250;
-/** Of Ubuntu's images at AWS. */
+/** Root device of Ubuntu's images at AWS. */
 export const ROOT_DEVICE = '/dev/sda1';
 
 /** Layer `machines`: an Auto Scaling group per pool, for clusters whose control plane is not AWS'. */
@@ -25,7 +25,7 @@ export function machines(inputs: MachinesInputs) {
     { dependsOn: ready },
   );
   const wall = securityGroup(inputs);
-  // With a control plane on machines beside these, what lets all of them reach each other is made with its endpoint.
+  // // With a control plane on machines, its endpoint's security group lets all machines reach each other.
   const walls = [wall.id, ...(inputs.endpoint ? [inputs.endpoint.extra.securityGroup!] : [])];
   const groups = pools.map((pool) => [pool.name, group(inputs, pool, template(inputs, pool, profile, walls))] as const);
   return {
@@ -81,9 +81,9 @@ function group({ owner, network }: MachinesInputs, pool: MachinePool, made: ec2.
       ...(pool.spot
         ? { mixedInstancesPolicy: spotOnly(made.id, version), capacityRebalance: true }
         : { launchTemplate: { id: made.id, version } }),
-      // It would take machines from a zone that has more, nodes and pods on them: who drains decides which go.
+      // // Rebalancing would terminate machines with pods on them: Coppice drains and chooses.
       suspendedProcesses: ['AZRebalance'],
-      // Whether machines come up is told by the machines, pool by pool, not by one failed run for all.
+      // // Machines report per pool whether they came up, instead of one failed run for all.
       waitForCapacityTimeout: '0',
       tags: [{ key: POOL_TAG, value: pool.name, propagateAtLaunch: false }],
     },

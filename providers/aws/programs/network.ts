@@ -8,18 +8,18 @@ import { followHouseRules } from './house-rules.ts';
 
 const ANYWHERE = '0.0.0.0/0';
 
-/** Nobody knows the ranges any more of a cluster whose description is lost, and what it has must still be found, by its tags. */
+/** Placeholder ranges for a cluster whose spec is lost, whose resources must still be found by tags. */
 const ANY_RANGES = { nodes: '10.0.0.0/16', pods: '100.64.0.0/16' };
 
 /**
- * NAT gateways of one cluster at most: each takes an Elastic IP address, of which an account has 5 a region unless it asked
- * for more (Amazon VPC user guide, "Amazon VPC quotas"). Zones beyond share them.
+ * Limit of NAT gateways per cluster: each takes an Elastic IP address, of which an account has 5 per region by default
+ * (Amazon VPC user guide, "Amazon VPC quotas"). Further zones share them.
  */
 const MOST_NAT_GATEWAYS = 3;
 
 /**
- * Zones in which EKS puts no control plane, by id, because accounts see them under different names. Source: EKS user guide,
- * "View Amazon EKS networking requirements for VPC and subnets", subnet requirements for clusters.
+ * Zones without EKS control planes, by id, since zone names differ between accounts. Source: EKS user guide, "View
+ * Amazon EKS networking requirements for VPC and subnets", subnet requirements for clusters.
  */
 const WITHOUT_EKS: Readonly<Record<string, string>> = {
   'us-east-1': 'use1-az3',
@@ -27,14 +27,16 @@ const WITHOUT_EKS: Readonly<Record<string, string>> = {
   'ca-central-1': 'cac1-az3',
 };
 
-/** Layer `network`: a VPC with a private, a public and a pod subnet per zone, and a way out for the private ones. */
+/**
+ * Layer `network`: a VPC with a private, a public and a pod subnet per zone, and outbound access for the private ones.
+ */
 export async function network(inputs: NetworkInputs) {
   const { owner, region } = inputs;
   const cidrs = inputs.cidrs.nodes ? inputs.cidrs : ANY_RANGES;
   followHouseRules(owner);
   const zones = zoneRanges(cidrs, await zonesOfEKS(inputs));
   const vpc = new ec2.Vpc('vpc', { cidrBlock: cidrs.nodes, enableDnsHostnames: true, enableDnsSupport: true });
-  // Without rules: whatever is put into it by mistake reaches nothing.
+  // // Without rules: resources placed in it by mistake reach nothing.
   new ec2.DefaultSecurityGroup('default', { vpcId: vpc.id });
   const pods = new ec2.VpcIpv4CidrBlockAssociation('pods', {
     vpcId: vpc.id,
@@ -59,12 +61,13 @@ export async function network(inputs: NetworkInputs) {
     });
     const privateSubnet = subnet('private', vpc, ranges, { ...tags, 'kubernetes.io/role/internal-elb': '1' });
     associate('private', ranges.zone, privateSubnet, table);
-    // The VPC CNI finds this tag and takes pods' addresses from here (amazon-vpc-cni-k8s since 1.18, ENABLE_SUBNET_DISCOVERY).
+    // // The VPC CNI allocates pod addresses from subnets with this tag (amazon-vpc-cni-k8s since 1.18,
+    // ENABLE_SUBNET_DISCOVERY).
     const podSubnet = subnet('pods', vpc, ranges, { ...tags, 'kubernetes.io/role/cni': '1' }, [pods]);
     associate('pods', ranges.zone, podSubnet, table);
     return { id: privateSubnet.id, zone: ranges.zone };
   });
-  // Layers of images lie in S3: past the NAT gateways they would be paid for by the gigabyte.
+  // // Image layers are in S3: through NAT gateways they would be billed by the gigabyte.
   new ec2.VpcEndpoint('s3', {
     vpcId: vpc.id,
     vpcEndpointType: 'Gateway',
@@ -87,7 +90,7 @@ async function zonesOfEKS({ region, zones }: NetworkInputs): Promise<string[]> {
   const { names } = await getAvailabilityZones({ excludeZoneIds: [without] });
   const usable = zones.filter((zone) => names.includes(zone));
   if (usable.length < 2) {
-    // EKS' own code and words for it: found by classify like any other.
+    // // EKS' own code and message, so that classify recognizes it.
     throw new Error(
       `UnsupportedAvailabilityZoneException: of ${zones.join(', ')} EKS can use ${usable.join(', ') || 'none'}, and needs two; ` +
         `this account has ${names.join(', ')}`,
@@ -122,6 +125,6 @@ const associate = (kind: Kind, zone: string, subnet: ec2.Subnet, table: ec2.Rout
 
 function natGateway(zone: string, subnet: ec2.Subnet, wayOut: ec2.Route): ec2.NatGateway {
   const address = new ec2.Eip(`nat-${zone}`, { domain: 'vpc' });
-  // After it when it comes, before it when it goes: an internet gateway in use cannot be detached.
+  // // Created after the internet gateway and deleted before it, since a gateway in use cannot be detached.
   return new ec2.NatGateway(`nat-${zone}`, { subnetId: subnet.id, allocationId: address.id }, { dependsOn: [wayOut] });
 }

@@ -9,13 +9,13 @@ import { nodeGroupName } from '../names.ts';
 import { launchTemplate } from './launch-template.ts';
 import type { RoleWithPolicies } from './roles.ts';
 
-/** Values of AMITypes in EKS' service model (botocore 1.43.11): Amazon Linux 2023, with NVIDIA's drivers where there are GPUs. */
+/** Values of AMITypes in EKS' service model (botocore 1.43.11): Amazon Linux 2023, with NVIDIA's drivers for GPUs. */
 const AMI_TYPES = {
   amd64: { plain: 'AL2023_x86_64_STANDARD', gpu: 'AL2023_x86_64_NVIDIA' },
   arm64: { plain: 'AL2023_ARM_64_STANDARD', gpu: 'AL2023_ARM_64_NVIDIA' },
 } as const;
 
-/** Which of EKS' images the pool's nodes start from. */
+/** EKS image type of the pool's nodes. */
 const amiTypeOf = (pool: Pick<CloudPool, 'architecture' | 'gpu'>): string =>
   AMI_TYPES[pool.architecture][pool.gpu > 0 ? 'gpu' : 'plain'];
 
@@ -29,19 +29,19 @@ const TAINT_EFFECTS: Readonly<Record<string, string>> = {
 /** Root device of EKS' Amazon Linux 2023 images. Source: EKS user guide, "Customize managed nodes with launch templates". */
 const ROOT_DEVICE = '/dev/xvda';
 
-/** How many nodes there are to begin with. */
+/** Initial number of nodes. */
 export const startSize = (pool: CloudPool): number => pool.desired ?? pool.minimum;
 
 function scaling(pool: CloudPool) {
   const start = startSize(pool);
-  // A maximum without limit is no number any more when it comes here: JSON has none for it.
+  // // An unlimited maximum is lost in JSON.
   const most = Number.isFinite(pool.maximum) ? pool.maximum : start;
-  // EKS takes no group that could never have a node (Capacity: min 1).
+  // // EKS rejects a group with maximum zero (Capacity: min 1).
   const maxSize = Math.max(1, most, pool.minimum);
   return { minSize: pool.minimum, maxSize, desiredSize: Math.min(Math.max(start, pool.minimum), maxSize) };
 }
 
-/** Declares a managed node group with its launch template. `after`: what nodes need to become ready. */
+/** Declares a managed node group with its launch template. `after`: resources that nodes need to become Ready. */
 export function nodeGroup(
   inputs: ManagedClusterInputs,
   pool: CloudPool,
@@ -83,11 +83,11 @@ export function nodeGroup(
     },
     {
       dependsOn: [...node.ready, ...after],
-      // Without `desired` an autoscaler decides: every apply would undo what it did.
+      // // Without `desired` an autoscaler decides, whose result an apply must not revert.
       ...(pool.desired === undefined && { ignoreChanges: ['scalingConfig.desiredSize'] }),
     },
   );
 }
 
-/** EKS knows minor versions only: "1.36.3" is "1.36". */
+/** EKS uses minor versions: "1.36.3" is "1.36". */
 export const minorOf = (version: string): string => version.split('.').slice(0, 2).join('.');

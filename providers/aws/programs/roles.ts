@@ -3,7 +3,7 @@ import type { Owner } from '../../cloud.ts';
 import { physicalName } from '../names.ts';
 import type { Partition } from '../partitions.ts';
 
-/** Who may take a role, and AWS' managed policies that it has. */
+/** A role's principal and AWS managed policies. */
 interface RoleDescription {
   principal: (partition: Partition) => string;
   actions: string[];
@@ -17,8 +17,8 @@ const ASSUME_TAGGED = ['sts:AssumeRole', 'sts:TagSession'];
 const POD_IDENTITY = () => 'pods.eks.amazonaws.com';
 
 /**
- * Roles and nothing more than each needs. The node role cannot touch network interfaces or volumes, as pods that reach the
- * host's network could use it: the CNI and the CSI driver have roles of their own by Pod Identity. Sources: EKS user guide,
+ * Roles with minimal rights. The node role has no access to network interfaces or volumes, since pods on the host's
+ * network could use it: the CNI and the CSI driver have roles of their own by Pod Identity. Sources: EKS user guide,
  * "Amazon EKS cluster IAM role", "Amazon EKS node IAM role", "Configure Amazon VPC CNI plugin to use Pod Identity",
  * "Store Kubernetes volumes with Amazon EBS".
  */
@@ -29,7 +29,7 @@ const ROLES = {
     actions: ASSUME,
     policies: ['AmazonEKSWorkerNodePolicy', 'AmazonEC2ContainerRegistryPullOnly'],
   },
-  /** Nodes in a cluster that others made: whether its CNI has a role of its own is not known ("Amazon EKS node IAM role"). */
+  /** Nodes in an adopted cluster: whether its CNI has a role of its own is unknown ("Amazon EKS node IAM role"). */
   'adopted-node': {
     principal: (partition) => partition.ec2Principal,
     actions: ASSUME,
@@ -37,7 +37,7 @@ const ROLES = {
   },
   cni: { principal: POD_IDENTITY, actions: ASSUME_TAGGED, policies: ['AmazonEKS_CNI_Policy'] },
   csi: { principal: POD_IDENTITY, actions: ASSUME_TAGGED, policies: ['service-role/AmazonEBSCSIDriverPolicy'] },
-  /** A machine of a hosted or self-managed cluster: pulls images, and that is all. */
+  /** Machines of a hosted or self-managed cluster: may only pull images. */
   machine: {
     principal: (partition) => partition.ec2Principal,
     actions: ASSUME,
@@ -50,7 +50,7 @@ const ROLES = {
   },
 } as const satisfies Record<string, RoleDescription>;
 
-/** A role with its policies. `ready`: what must exist before, and stay until after, whatever uses the role. */
+/** A role with its policies. `ready`: resources that must exist before users of the role, and outlive them. */
 export interface RoleWithPolicies {
   role: iam.Role;
   ready: iam.RolePolicyAttachment[];

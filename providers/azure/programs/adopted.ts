@@ -13,14 +13,14 @@ import { agentPool, clusterOutputs, grantRole } from './cluster.ts';
 export interface AdoptedInputs extends Omit<ManagedClusterInputs, 'network' | 'adopt'> {
   adopt: Adoption;
   found: AdoptedFacts;
-  /** The cluster is being let go. */
+  /** Whether the cluster is being released. */
   leaving: boolean;
 }
 
-/** What of a cluster is ours to say. */
+/** Arguments of a cluster that Coppice sets. */
 type Ours = 'resourceGroupName' | 'resourceName' | 'kubernetesVersion' | 'tags' | 'apiServerAccessProfile';
 
-/** Whatever others chose when they made the cluster stays as it is: every other argument, so that a new one does not compile. */
+/** Arguments chosen by the cluster's creator, left unchanged: all others, so that a new argument fails to compile. */
 const THEIRS: Readonly<Record<Exclude<keyof ManagedClusterArgs, Ours>, true>> = {
   aadProfile: true,
   addonProfiles: true,
@@ -63,7 +63,7 @@ const THEIRS: Readonly<Record<Exclude<keyof ManagedClusterArgs, Ours>, true>> = 
   workloadAutoScalerProfile: true,
 };
 
-/** Layer `adopted`: an AKS cluster that others made, as it is, and in it an agent pool for each of our pools. */
+/** Layer `adopted`: an existing AKS cluster, left as it is, with an agent pool per pool. */
 export async function adopted(inputs: AdoptedInputs): Promise<ProgramOutputs> {
   const { owner, zones, pools, adopt, found, authorizedNetworks, leaving } = inputs;
   const { resourceGroup: resourceGroupName, name: resourceName } = found;
@@ -92,13 +92,13 @@ export async function adopted(inputs: AdoptedInputs): Promise<ProgramOutputs> {
   );
   if (found.administrators) {
     const us = await getClientConfig();
-    // Azure takes no second assignment of the same.
+    // // Azure refuses a second equal assignment.
     if (!found.administrators.includes(us.objectId)) grantRole(owner, us, { ...ADMINISTRATOR, scope: found.id }, [aks]);
   }
   const cluster = { owner, zones, kubernetesVersion: upgrade ?? found.version };
   for (const pool of pools) {
     const plan = (now?: number) => agentPoolBeside(found.addresses, pool, cluster, now);
-    // Not deletedWith the cluster: that one stays, and ours must go.
+    // // Not deletedWith the cluster, which stays, while the agent pool must be deleted.
     await agentPool(pool, plan, { resourceGroupName, resourceName }, { dependsOn: aks });
   }
   return clusterOutputs(aks, resourceGroupName, found.isPrivate ? aks.privateFQDN : aks.fqdn);

@@ -33,8 +33,8 @@ import {
 import { findResource } from './look-ups.ts';
 
 /**
- * The tenth address of the range of Services, where AKS puts the cluster's DNS by default (10.0.0.10 of 10.0.0.0/16); '' for no
- * range, as of a cluster that is only to be taken away and of which nobody knows more.
+ * The tenth address of the range of Services, AKS' default for cluster DNS (10.0.0.10 of 10.0.0.0/16); '' without a
+ * range, for a cluster that is only to be deleted and whose spec is lost.
  */
 function dnsServiceIP(services: string): string {
   return ipv4Range(services) ? nthAddress(services, 10) : '';
@@ -44,17 +44,17 @@ function dnsServiceIP(services: string): string {
 const NETWORK_CONTRIBUTOR = '4d97b98b-1d4f-4787-a291-c67834d212e7';
 
 /**
- * An AKS cluster in the network's resource group: pods by CNI overlay and Cilium, a small system pool, and an agent pool for each of
- * our pools.
+ * An AKS cluster in the network's resource group: CNI overlay and Cilium, a small system pool, and an agent pool per
+ * pool.
  *
- * Who may do what. The cluster is an identity of its own whose only role is on the nodes' subnet. People and Coppice are known to
- * the API server by Entra ID alone: local accounts are off, because their client certificates are good for years, cannot be
- * revoked one by one, and leave no trace of who used them. That asks for nothing that the credentials do not need anyway: they
- * must be allowed to assign roles for the identity, and so assign themselves the role of an administrator, on this cluster.
+ * Access. The cluster has an identity of its own whose only role is on the nodes' subnet. People and Coppice
+ * authenticate by Entra ID alone: local accounts are disabled, since their client certificates are valid for years,
+ * cannot be revoked individually, and leave no audit trail. This requires no further rights: the credentials must be
+ * able to assign roles for the identity, and so can assign themselves the administrator role on this cluster.
  *
- * Encryption is Azure's own, always on, for disks and for etcd. More is not asked for: encryption at the host is refused until
- * somebody registers a feature on the subscription, encryption of Secrets by Azure's keys is a preview
- * (azure-aks-docs kms-data-encryption.md), and a key vault of ours would outlive the cluster, being deleted softly.
+ * Encryption is Azure's own, always enabled, for disks and etcd. Not used: encryption at host requires a feature
+ * registration on the subscription, encryption of Secrets with Azure's keys is a preview (azure-aks-docs
+ * kms-data-encryption.md), and a key vault would outlive the cluster by soft deletion.
  */
 export async function cluster(inputs: ManagedClusterInputs): Promise<ProgramOutputs> {
   const { owner, region, kubernetesVersion, cidrs, pools } = inputs;
@@ -82,7 +82,7 @@ export async function cluster(inputs: ManagedClusterInputs): Promise<ProgramOutp
       oidcIssuerProfile: { enabled: true },
       securityProfile: { workloadIdentity: { enabled: true } },
       apiServerAccessProfile: { authorizedIPRanges: authorizedRanges(inputs) },
-      // Versions change when we say so; Ubuntu itself still installs security fixes, without restarting nodes.
+      // // Version upgrades are Coppice's decision; Ubuntu still installs security fixes without restarts.
       autoUpgradeProfile: { upgradeChannel: 'none', nodeOSUpgradeChannel: 'Unmanaged' },
       networkProfile: {
         networkPlugin: 'azure',
@@ -95,7 +95,8 @@ export async function cluster(inputs: ManagedClusterInputs): Promise<ProgramOutp
         outboundType: 'userAssignedNATGateway',
         loadBalancerSku: 'standard',
       },
-      // Others have resources of their own; AKS leaves alone what is not named here (pulumi-azure-native issues 1686, 4264).
+      // // Other pools are separate resources; AKS ignores pools not named here (pulumi-azure-native issues 1686,
+      // 4264).
       agentPoolProfiles: [systemPool(inputs)],
     },
     { dependsOn: joinsSubnet },
@@ -103,14 +104,14 @@ export async function cluster(inputs: ManagedClusterInputs): Promise<ProgramOutp
   grantRole(owner, us, { ...ADMINISTRATOR, scope: managedClusterID(us.subscriptionId, owner) }, [aks]);
   const at = { resourceGroupName: group, resourceName: managedClusterName(owner) };
   for (const pool of pools) {
-    // Goes with the cluster: deleting it first would only take time.
+    // // Deleted with the cluster: a separate deletion would only take time.
     const options = { dependsOn: aks, deletedWith: aks };
     await agentPool(pool, (now) => agentPoolOf(pool, inputs, now), at, options);
   }
   return clusterOutputs(aks, group);
 }
 
-/** Gives somebody, by default us, a role on something. */
+/** Assigns a role on a scope, by default to the caller. */
 export function grantRole(
   owner: Owner,
   us: { subscriptionId: string; objectId: string },
@@ -124,41 +125,42 @@ export function grantRole(
       roleAssignmentName: roleAssignmentName(owner, purpose),
       scope,
       principalId,
-      // Said, so that Azure does not look for an identity that its directory may not show yet.
+      // // Explicit, so that Azure does not search for an identity that its directory may not list yet.
       principalType: 'ServicePrincipal',
       roleDefinitionId: `/subscriptions/${us.subscriptionId}/providers/Microsoft.Authorization/roleDefinitions/${role}`,
     },
-    // An assignment cannot be changed, and its name is taken until it is gone.
+    // // An assignment is immutable, and its name is taken until it is deleted.
     { dependsOn, deleteBeforeReplace: true },
   );
 }
 
-/** What every layer with an AKS cluster gives back. */
+/** Outputs of every layer with an AKS cluster. */
 export function clusterOutputs(
   aks: ManagedCluster,
   resourceGroupName: string,
-  // Not both asked for: what Azure does not answer stays unknown in a plan, which then never says that all is as it should be.
+  // // Only one of the two is read: an output that Azure does not return stays unknown in a plan, which would then
+  // always report changes.
   host: Output<string> = aks.fqdn,
 ): ProgramOutputs {
   const { kubeconfigs } = listManagedClusterUserCredentialsOutput({ resourceGroupName, resourceName: aks.name });
   return {
     name: aks.name,
     endpoint: interpolate`https://${host}`,
-    // No secret, unlike the credentials beside it; see programs/cluster.ts of gcp.
+    // // Not a secret, unlike the credentials beside it; see programs/cluster.ts of gcp.
     certificateAuthority: unsecret(kubeconfigs).apply(([first]) => certificateAuthorityOf(first?.value ?? '')),
     version: aks.currentKubernetesVersion,
     extra: { id: aks.id, localAccounts: aks.disableLocalAccounts.apply((disabled) => String(!disabled)) },
   };
 }
 
-/** Everybody, or those named and the nodes themselves: their requests come from the gateway, which AKS does not let in by itself. */
+/** Everybody, or the named ranges and the nodes' gateway, which AKS does not admit by itself. */
 function authorizedRanges({ authorizedNetworks, network }: ManagedClusterInputs): string[] {
   const egress = network.extra?.egressAddress;
   if (authorizedNetworks.length === 0) return [];
   return egress === undefined ? authorizedNetworks : [...authorizedNetworks, `${egress}/32`];
 }
 
-/** Declares the agent pool that stands for a pool of ours. `plan`: what it is to be, when it has `now` nodes. */
+/** Declares a pool's agent pool. `plan`: its arguments for `now` nodes. */
 export async function agentPool(
   pool: CloudPool,
   plan: (now?: number) => AgentPoolPlan,
@@ -172,7 +174,7 @@ export async function agentPool(
     { ...plan(now?.count), ...id },
     {
       ...options,
-      // Under another name the new one can be there before the old one goes; the plugin by itself deletes first.
+      // // With another name the new pool can exist before the old one is deleted; the plugin's default deletes first.
       replaceOnChanges: ['agentPoolName'],
       deleteBeforeReplace: false,
     },

@@ -9,8 +9,8 @@ import { resourceGroupName, scaleSetName } from '../names.ts';
 import { profileOf } from './machines.ts';
 
 /**
- * Layer `control-plane`: a scale set (orchestration Flexible) of machines with state of their own, which only we add and take away: Azure
- * repairs none unless it is told to, and Flexible has no overprovisioning.
+ * Layer `control-plane`: a scale set (orchestration Flexible) of stateful machines, which only Coppice adds and
+ * removes: Azure repairs none by default, and Flexible has no overprovisioning.
  */
 export function controlPlane({ owner, region, zones, network, endpoint, pool }: ControlPlaneInputs): ProgramOutputs {
   const { name } = new VirtualMachineScaleSet(`pool-${pool.name}`, {
@@ -19,14 +19,14 @@ export function controlPlane({ owner, region, zones, network, endpoint, pool }: 
     location: region,
     tags: { ...tagsOf(owner), [POOL_TAG]: pool.name },
     orchestrationMode: 'Flexible',
-    // As many hosts as there are; the only value for machines in zones.
+    // // Maximum spreading; the only value for machines in zones.
     platformFaultDomainCount: 1,
     singlePlacementGroup: false,
     automaticRepairsPolicy: { enabled: false },
     sku: { name: pool.machineType, tier: 'Standard', capacity: pool.desired ?? pool.minimum },
     zones: poolZonesOf(pool, zones),
     virtualMachineProfile: profileOf({ owner, network }, pool, endpoint.extra.securityGroup!, {
-      // cloud-init unpacks it. In Pulumi's state it is encrypted, since it may hold keys.
+      // // cloud-init decompresses it. It is a secret in Pulumi's state, since it may contain keys.
       told: pulumi.secret(gzipSync(pool.userData).toString('base64')),
       backendPool: endpoint.extra.backendPool!,
     }),

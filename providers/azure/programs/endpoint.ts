@@ -6,14 +6,14 @@ import type { ProgramOutputs } from '../../pulumi/program.ts';
 import { tagsOf } from '../../tags.ts';
 import { endpointName, resourceGroupName } from '../names.ts';
 
-/** What the load balancer's parts are called, each of which there is one of. */
+/** Name of each of the load balancer's parts. */
 const PART = 'api-server';
-/** Azure's longest: watches say nothing for minutes. */
+/** Azure's maximum: watches may be silent for minutes. */
 const IDLE_MINUTES = 30;
 
 /**
- * Layer `endpoint`: an address and a load balancer that outlive all machines behind them. Machines reach the internet, and so this
- * address, by the network's NAT gateway: a machine that is sent to itself sees the gateway's address.
+ * Layer `endpoint`: a permanent address and load balancer in front of the machines. Machines reach the internet, and
+ * this address, through the network's NAT gateway: a machine connected to itself sees the gateway's address.
  */
 export function endpoint({ owner, region, network, port }: EndpointInputs): ProgramOutputs {
   const common = { resourceGroupName: resourceGroupName(owner), location: region, tags: tagsOf(owner) };
@@ -25,7 +25,7 @@ export function endpoint({ owner, region, network, port }: EndpointInputs): Prog
     publicIPAddressVersion: 'IPv4',
     publicIPAllocationMethod: 'Static',
   });
-  // Its parts name each other by ids that are made of names.
+  // // Its parts refer to each other by ids built from names.
   const own = `${network.network.split('/providers/')[0]}/providers/Microsoft.Network/loadBalancers/${name}`;
   const part = (kind: string) => ({ id: `${own}/${kind}/${PART}` });
   const balancer = new LoadBalancer('endpoint', {
@@ -43,7 +43,7 @@ export function endpoint({ owner, region, network, port }: EndpointInputs): Prog
         backendPort: port,
         idleTimeoutInMinutes: IDLE_MINUTES,
         enableTcpReset: true,
-        // The NAT gateway is the way out.
+        // // The NAT gateway provides outbound access.
         disableOutboundSnat: true,
         frontendIPConfiguration: part('frontendIPConfigurations'),
         backendAddressPool: part('backendAddressPools'),
@@ -51,7 +51,7 @@ export function endpoint({ owner, region, network, port }: EndpointInputs): Prog
       },
     ],
   });
-  // By Azure's own rules machines of a network reach each other, and its probes reach them; clients come with addresses of their own.
+  // // Azure's default rules permit traffic within the network and its probes; clients keep their own addresses.
   const wall = new NetworkSecurityGroup('endpoint', {
     ...common,
     networkSecurityGroupName: name,

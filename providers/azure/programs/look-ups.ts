@@ -1,6 +1,6 @@
 /**
- * What a look-up finds; undefined when Azure does not have it. Any other refusal is passed on: taken for "not there", it would
- * make something as if it were new.
+ * Result of a look-up; undefined when Azure does not have it. Other errors are passed on: as "not found" they would
+ * lead to a second creation.
  */
 export async function findResource<T>(lookUp: Promise<T>): Promise<T | undefined> {
   try {

@@ -17,8 +17,8 @@ import { findResource } from './look-ups.ts';
 const KUBELET_PORT = '10250';
 
 /**
- * Azure makes no machine without a password or a key. This one nobody has the private half of: it was never derived from one. The
- * same for an owner for ever, because a scale set does not let it be changed.
+ * Azure requires a password or key for each machine. This key has no private half: it was never derived from one.
+ * Constant per owner, since a scale set does not permit a change.
  */
 function keyOfNobody({ uid }: Owner): string {
   const field = (bytes: Buffer) => {
@@ -31,7 +31,10 @@ function keyOfNobody({ uid }: Owner): string {
   return `${type} ${Buffer.concat([field(Buffer.from(type)), field(point)]).toString('base64')}`;
 }
 
-/** A scale set (orchestration Flexible) per pool, for clusters whose control plane is not Azure's; in the network's resource group. */
+/**
+ * A scale set (orchestration Flexible) per pool, for clusters whose control plane is not Azure's; in the network's
+ * resource group.
+ */
 export async function machines(inputs: MachinesInputs): Promise<ProgramOutputs> {
   const wall = securityGroup(inputs);
   const groups: Record<string, Output<string>> = {};
@@ -39,7 +42,7 @@ export async function machines(inputs: MachinesInputs): Promise<ProgramOutputs> 
   return { extra: { securityGroup: wall.id }, groups };
 }
 
-/** By Azure's own rules machines of a network reach each other, and nobody else reaches them; kubelets may be opened. */
+/** Azure's default rules permit traffic within the network and nothing from outside; kubelets can be opened. */
 function securityGroup({ owner, region, kubeletClients }: MachinesInputs): NetworkSecurityGroup {
   const kubelet = {
     name: 'kubelets',
@@ -69,14 +72,14 @@ async function scaleSet(
 ): Promise<VirtualMachineScaleSet> {
   const { owner, region, zones } = inputs;
   const id = { resourceGroupName: resourceGroupName(owner), vmScaleSetName: scaleSetName(owner, pool.name) };
-  // What is declared replaces what is there, the number too.
+  // // Declared values replace present ones, the number of machines included.
   const now = isPoolAutoscaled(pool) ? await findResource(getVirtualMachineScaleSet(id)) : undefined;
   return new VirtualMachineScaleSet(`pool-${pool.name}`, {
     ...id,
     location: region,
     tags: { ...tagsOf(owner), [POOL_TAG]: pool.name },
     orchestrationMode: 'Flexible',
-    // As many hosts as there are; the only value for machines in zones.
+    // // Maximum spreading; the only value for machines in zones.
     platformFaultDomainCount: 1,
     singlePlacementGroup: false,
     sku: { name: pool.machineType, tier: 'Standard', capacity: declaredCountOf(pool, now?.sku?.capacity) },
@@ -86,8 +89,8 @@ async function scaleSet(
 }
 
 /**
- * How every machine of the pool is made. It has no identity: to Azure it may do nothing.
- * @param behind of machines behind a load balancer: its pool, and what they are told where it is not the pool's user data as it is
+ * Profile of the pool's machines. They have no identity and so no rights at Azure.
+ * @param behind for machines behind a load balancer: its backend pool, and user data that differs from the pool's
  */
 export function profileOf(
   { owner, network }: Pick<MachinesInputs, 'owner' | 'network'>,
@@ -97,9 +100,10 @@ export function profileOf(
 ): NonNullable<VirtualMachineScaleSetArgs['virtualMachineProfile']> {
   const adminUsername = 'coppice';
   return {
-    // Read back from each machine: of all that a profile says, tags reach no machine by this API (Azure/azure-rest-api-specs issue 42439).
+    // // Read back per machine: tags in a profile do not reach machines with this API (Azure/azure-rest-api-specs issue
+    // 42439).
     ...(pool.hash !== undefined && { userData: Buffer.from(pool.hash).toString('base64') }),
-    // -1: never more than the price on demand. An evicted machine goes: a stopped one would keep its disk, and be paid for.
+    // // -1: at most the on-demand price. Evicted machines are deleted: a stopped one would keep its billed disk.
     ...(pool.spot && { priority: 'Spot', evictionPolicy: 'Delete', billingProfile: { maxPrice: -1 } }),
     osProfile: {
       computerNamePrefix: `${pool.name}-`,
@@ -120,17 +124,17 @@ export function profileOf(
       },
     },
     networkProfile: {
-      // Needed with Flexible, which makes interfaces of its own: they go with their machine.
+      // // Required with Flexible, which creates the interfaces; they are deleted with their machine.
       networkApiVersion: '2020-11-01',
       networkInterfaceConfigurations: [
         {
           name: 'nodes',
           primary: true,
           deleteOption: 'Delete',
-          // Pods send from addresses that are not the machine's.
+          // // Pods send from addresses other than the machine's.
           enableIPForwarding: true,
           networkSecurityGroup: { id: wall },
-          // Without publicIPAddressConfiguration there is no address of the internet.
+          // // Without publicIPAddressConfiguration there is no public address.
           ipConfigurations: [
             {
               name: 'nodes',

@@ -3,10 +3,10 @@ import { ADOPTED } from '../../adopted-cluster.ts';
 import type { Program } from '../../pulumi/program.ts';
 import { OWNER_TAGS } from '../../tags.ts';
 
-/** Tags of every owner; a garden that does not know its own UID says none. */
+/** Tags of every owner; the garden tag is optional. */
 const { garden: _, ...REQUIRED_TAGS } = OWNER_TAGS;
 
-/** Azure's types: the property with the physical name, and whether the type takes tags. */
+/** Per Azure type: the property with the physical name, and whether the type has tags. */
 const RULES: Readonly<Record<string, { name: string; tags: boolean }>> = {
   'azure-native:resources:ResourceGroup': { name: 'resourceGroupName', tags: true },
   'azure-native:network:PublicIPAddress': { name: 'publicIpAddressName', tags: true },
@@ -22,8 +22,9 @@ const RULES: Readonly<Record<string, { name: string; tags: boolean }>> = {
 };
 
 /**
- * Fails on a resource without a physical name or without the owner's tags. Pulumi would give it a random name: a run that is
- * repeated after a crash then makes it a second time instead of meeting "already exists", and no sweep could find the first one.
+ * Fails for a resource without a physical name or the owner's tags. Pulumi would assign a random name: a run repeated
+ * after a crash would create a second resource instead of failing with "already exists", and no sweep could find the
+ * first.
  */
 const requireNameAndTags: ResourceTransformation = ({ type, name, props }) => {
   if (!type.startsWith('azure-native:')) return undefined;
@@ -31,14 +32,14 @@ const requireNameAndTags: ResourceTransformation = ({ type, name, props }) => {
   if (!rule) throw new Error(`${type} ${name}: which property names it? Say so in programs/naming.ts`);
   if (typeof props[rule.name] !== 'string')
     throw new Error(`${type} ${name} has no ${rule.name}: every resource needs a fixed one`);
-  // What others made is not ours by its tags: the sweep would take it away.
+  // // Foreign resources must not get Coppice's tags: the sweep would delete them.
   if (!rule.tags || name === ADOPTED) return undefined;
   const missing = Object.values(REQUIRED_TAGS).filter((tag) => typeof props.tags?.[tag] !== 'string');
   if (missing.length > 0) throw new Error(`${type} ${name} lacks the tags ${missing.join(', ')}`);
   return undefined;
 };
 
-/** The program, in which every resource must have a physical name and the owner's tags. */
+/** The program, with names and tags required for every resource. */
 export const named =
   <Inputs>(program: Program<Inputs>): Program<Inputs> =>
   (inputs) => {

@@ -9,13 +9,13 @@ import { tagsOf } from '../../tags.ts';
 import { NODES_SUBNET, natGatewayName, publicIPAddressName, resourceGroupName, virtualNetworkName } from '../names.ts';
 
 /**
- * The cluster's resource group, and in it a network with one subnet for all zones (Azure's subnets are regional). Nodes have no
- * address of the internet and reach it by the NAT gateway. Pods and Services have ranges of their own (CNI overlay), so the
- * network has the nodes' range only.
+ * The cluster's resource group with a network of one subnet for all zones (Azure's subnets are regional). Nodes have no
+ * public address and use the NAT gateway. Pods and Services have separate ranges (CNI overlay), so the network has the
+ * nodes' range only.
  *
- * The gateway is of SKU Standard, which is in one zone of Azure's choice: StandardV2 spans zones, but the API version of this SDK
- * (2024-05-01) does not have it. There is no security group: AKS keeps one on the nodes' interfaces, and a second one on the
- * subnet would shut out what Services of type LoadBalancer let in.
+ * The gateway has SKU Standard, in one zone of Azure's choice: StandardV2 spans zones, but this SDK's API version
+ * (2024-05-01) lacks it. There is no security group: AKS manages one on the nodes' interfaces, and a second one on the
+ * subnet would block Services of type LoadBalancer.
  */
 export function network({ owner, region, cidrs }: NetworkInputs): ProgramOutputs {
   const common = { resourceGroupName: resourceGroupName(owner), location: region, tags: tagsOf(owner) };
@@ -52,7 +52,7 @@ export function network({ owner, region, cidrs }: NetworkInputs): ProgramOutputs
           name: NODES_SUBNET,
           addressPrefix: cidrs.nodes,
           natGateway: { id: nat.id },
-          // Without the gateway a node must have no way out, rather than one by an address that nobody knows.
+          // // Without the gateway a node must have no outbound access, rather than one by an unknown address.
           defaultOutboundAccess: false,
         },
       ],

@@ -13,11 +13,11 @@ import { clusterOutputs, nodeConfigOf, nodeIdentity, nodePool } from './cluster.
 export interface AdoptedInputs extends Omit<ManagedClusterInputs, 'network' | 'adopt'> {
   adopt: Adoption;
   found: AdoptedFacts;
-  /** The cluster is being let go. */
+  /** Whether the cluster is being released. */
   leaving: boolean;
 }
 
-/** What of a cluster is ours to say; deletionProtection is the plugin's own, and not known to Google. */
+/** Arguments of a cluster that Coppice sets; deletionProtection exists in the plugin only. */
 type Ours =
   | 'name'
   | 'location'
@@ -26,7 +26,7 @@ type Ours =
   | 'resourceLabels'
   | 'masterAuthorizedNetworksConfig';
 
-/** Whatever others chose when they made the cluster stays as it is: every other argument, so that a new one does not compile. */
+/** Arguments chosen by the cluster's creator, left unchanged: all others, so that a new argument fails to compile. */
 const THEIRS: Readonly<Record<Exclude<keyof ClusterArgs, Ours>, true>> = {
   addonsConfig: true,
   allowNetAdmin: true,
@@ -116,7 +116,7 @@ const THEIRS: Readonly<Record<Exclude<keyof ClusterArgs, Ours>, true>> = {
   workloadIdentityConfig: true,
 };
 
-/** Layer `adopted`: a GKE cluster that others made, as it is, and in it node pools of ours. */
+/** Layer `adopted`: an existing GKE cluster, left as it is, with Coppice's node pools. */
 export function adopted(inputs: AdoptedInputs): ProgramOutputs {
   const { owner, adopt, found, authorizedNetworks, leaving } = inputs;
   const upgrade = upgradeOf(found.version, inputs.kubernetesVersion);
@@ -131,7 +131,7 @@ export function adopted(inputs: AdoptedInputs): ProgramOutputs {
         ...found.labels,
         ...(!isReleased && asLabels(adoptionTags(owner, adopt.deletionPolicy))),
       },
-      // Another guard, as long as the user has not said Delete.
+      // // Further protection while the deletion policy is not Delete.
       deletionProtection: adopt.deletionPolicy === 'Release',
       ...(upgrade !== undefined && { minMasterVersion: upgrade }),
       ...(isLimited && {
@@ -158,7 +158,7 @@ export function adopted(inputs: AdoptedInputs): ProgramOutputs {
       plan,
       at,
       {
-        // Whether nodes have addresses on the internet is the cluster's to say: of a way out of its network we know nothing.
+        // // Public node addresses follow the cluster's setting: the outbound access of its network is unknown.
         management: { autoRepair: true, autoUpgrade: found.inChannel },
         nodeConfig: nodeConfigOf(plan, owner, {
           serviceAccount: nodes!.email,

@@ -12,8 +12,8 @@ import { clusterName, keyRingName, SECRETS_KEY, serviceAccountName } from '../na
 import { type NodePoolPlan, nodePoolsOf } from '../node-pools.ts';
 
 /**
- * A regional, VPC-native GKE cluster with private nodes, and its node pools. Hardened as "Harden your cluster's security"
- * (cloud.google.com/kubernetes-engine/docs/how-to/hardening-your-cluster) says.
+ * A regional, VPC-native GKE cluster with private nodes, and its node pools. Hardened according to "Harden your
+ * cluster's security" (cloud.google.com/kubernetes-engine/docs/how-to/hardening-your-cluster).
  */
 export function cluster(inputs: ManagedClusterInputs): ProgramOutputs {
   const { owner, region, zones, kubernetesVersion, authorizedNetworks } = inputs;
@@ -28,9 +28,9 @@ export function cluster(inputs: ManagedClusterInputs): ProgramOutputs {
       location: region,
       nodeLocations: zones,
       resourceLabels: gcpLabelsOf(owner),
-      // A person's protection is our own object's: this one would only make a destroy fail half-way.
+      // // Deletion protection is on the WorkerCluster: here it would only make a destroy fail midway.
       deletionProtection: false,
-      // Outside of channels, GKE upgrades nodes when we say so; see NodePool.version.
+      // // Outside of channels GKE upgrades nodes only on request; see NodePool.version.
       releaseChannel: { channel: 'UNSPECIFIED' },
       minMasterVersion: kubernetesVersion,
       ...network(inputs),
@@ -43,11 +43,11 @@ export function cluster(inputs: ManagedClusterInputs): ProgramOutputs {
       databaseEncryption: { state: 'ENCRYPTED', keyName: secrets.key.id },
       workloadIdentityConfig: { workloadPool: interpolate`${projectID}.svc.id.goog` },
       enableShieldedNodes: true,
-      // Health endpoints stay open; every other request needs somebody's credentials.
+      // // Health endpoints stay open; all other requests need credentials.
       anonymousAuthenticationConfig: { mode: 'LIMITED' },
       masterAuth: { clientCertificateConfig: { issueClientCertificate: false } },
       costManagementConfig: { enabled: true },
-      // GKE makes no cluster without nodes; these go as soon as it is there, and must fit into the smallest quota until then.
+      // // GKE requires initial nodes; they are deleted at once, and must fit into the smallest quota until then.
       removeDefaultNodePool: true,
       initialNodeCount: 1,
       nodeConfig: {
@@ -56,7 +56,7 @@ export function cluster(inputs: ManagedClusterInputs): ProgramOutputs {
         diskSizeGb: 20,
         diskType: 'pd-standard',
       },
-      // What a node pool is, its own resource says: read through the cluster, it looks like a change that replaces everything.
+      // // Node pools are separate resources: read through the cluster they would appear as a replacing change.
       skipNodePoolRefresh: true,
     },
     { ignoreChanges: ['nodeConfig'], dependsOn: [...nodes.grants, secrets.grant] },
@@ -72,12 +72,12 @@ export function cluster(inputs: ManagedClusterInputs): ProgramOutputs {
   return clusterOutputs(gke, projectID, region);
 }
 
-/** What every layer with a GKE cluster gives back. */
+/** Outputs of every layer with a GKE cluster. */
 export const clusterOutputs = (gke: Cluster, project: Input<string>, location: Input<string>): ProgramOutputs => ({
   name: gke.name,
   endpoint: interpolate`https://${gke.endpoint}`,
-  // Secret like the keys beside it, though every kubeconfig shows it; of secret outputs it cannot be told whether they
-  // are as before, and each look at an unchanged cluster would be an update.
+  // // Declared secret like the keys beside it, though every kubeconfig contains it; secret outputs cannot be compared,
+  // and each refresh of an unchanged cluster would be an update.
   certificateAuthority: unsecret(gke.masterAuth).apply(({ clusterCaCertificate }) =>
     Buffer.from(clusterCaCertificate, 'base64').toString(),
   ),
@@ -98,8 +98,9 @@ const network = ({ network: outputs }: ManagedClusterInputs) => ({
 });
 
 /**
- * What nodes are to Google: an account with the one role that GKE asks for
- * (cloud.google.com/kubernetes-engine/docs/how-to/service-accounts), instead of the project's default account, an editor.
+ * Service account of nodes, with the one role that GKE requires
+ * (cloud.google.com/kubernetes-engine/docs/how-to/service-accounts), instead of the project's default account, an
+ * editor.
  */
 export function nodeIdentity(owner: Owner, project: Output<string>) {
   const account = new Account('nodes', {
@@ -119,7 +120,7 @@ export function nodeIdentity(owner: Owner, project: Output<string>) {
 }
 
 /**
- * The key by which GKE encrypts Secrets before it stores them, and leave for GKE's own account to use it
+ * Key with which GKE encrypts Secrets before storage, and its grant to GKE's own account
  * (cloud.google.com/kubernetes-engine/docs/how-to/encrypting-secrets).
  */
 function secretsKey(owner: Owner, region: string, projectNumber: Output<string>) {
@@ -139,16 +140,16 @@ function secretsKey(owner: Owner, region: string, projectNumber: Output<string>)
   return { key, grant };
 }
 
-/** What nodes are to others: Google's account, and whether pods of the cluster can be accounts of Google's too. */
+/** Google identity of nodes, and whether the cluster's pods have workload identity. */
 interface NodeIdentity {
   serviceAccount: Output<string>;
   workloadIdentity: boolean;
 }
 
-/** How every node is configured. Secure boot refuses kernel modules that are not signed, and GPUs need a driver. */
+/** Security settings of every node. Secure boot rejects unsigned kernel modules, which GPU drivers need. */
 const hardened = ({ serviceAccount, workloadIdentity }: NodeIdentity, secureBoot: boolean) => ({
   serviceAccount,
-  // What a node may do, its account's role says; scopes are the older way to say it.
+  // // The account's role decides the rights; scopes are the older mechanism.
   oauthScopes: ['https://www.googleapis.com/auth/cloud-platform'],
   shieldedInstanceConfig: { enableSecureBoot: secureBoot, enableIntegrityMonitoring: true },
   ...(workloadIdentity && { workloadMetadataConfig: { mode: 'GKE_METADATA' } }),
@@ -156,7 +157,7 @@ const hardened = ({ serviceAccount, workloadIdentity }: NodeIdentity, secureBoot
   kubeletConfig: { insecureKubeletReadonlyPortEnabled: 'FALSE' },
 });
 
-/** How the nodes of a pool of ours are configured. */
+/** Node configuration of a pool. */
 export function nodeConfigOf({ pool, labels, taints, accelerator }: NodePoolPlan, owner: Owner, nodes: NodeIdentity) {
   return {
     ...hardened(nodes, !accelerator),
@@ -189,7 +190,7 @@ export function nodePool(
       upgradeSettings: { strategy: 'SURGE', maxSurge: 1, maxUnavailable: 0 },
       ...args,
     },
-    // The first size is only that: a later minimum must not replace the node pool.
+    // // Initial size only: a later minimum must not replace the node pool.
     { ignoreChanges: ['initialNodeCount'], dependsOn },
   );
 }
@@ -200,7 +201,7 @@ function sizeArgs(size: NodePoolPlan['size']) {
   return {
     autoscaling: { totalMinNodeCount: minimum, totalMaxNodeCount: maximum, locationPolicy },
     initialNodeCount: 0,
-    // How many there are is the autoscaler's affair, and no drift.
+    // // The autoscaler decides the number, which is no drift.
     ignoreNodeCountChanges: true,
   };
 }

@@ -7,22 +7,22 @@ import { descriptionOf, gcpLabelsOf } from '../labels.ts';
 import { computeName } from '../names.ts';
 import { instanceGroup, instanceTemplate } from './machines.ts';
 
-/** The group's name of the API servers' port. */
+/** Name of the API servers' port in the group. */
 const PORT_NAME = 'api-server';
-/** Watches say nothing for minutes; a proxy takes a connection for dead that is idle for so long. */
+/** Watches may be silent for minutes; the proxy closes connections idle for longer than this. */
 const IDLE_SECONDS = 3600;
 const SCHEME = 'EXTERNAL_MANAGED';
 
 /**
- * Layer `control-plane`: a regional managed instance group of machines with state of their own, which only we add and take away, and the
- * load balancer in front of them. It is a proxy: a machine behind a load balancer that passes packets through reaches only itself at the
- * balancer's address.
+ * Layer `control-plane`: a regional managed instance group of stateful machines, which only Coppice adds and removes,
+ * with the load balancer in front. The load balancer is a proxy: behind a passthrough load balancer a machine reaches
+ * only itself at the balancer's address.
  */
 export function controlPlane({ owner, region, zones, network, endpoint, pool }: ControlPlaneInputs): ProgramOutputs {
   const description = descriptionOf(owner);
   const name = computeName(owner, 'control-plane');
   const { port } = endpoint;
-  // cloud-init unpacks it. In Pulumi's state it is encrypted, since it may hold keys.
+  // // cloud-init decompresses it. It is a secret in Pulumi's state, since it may contain keys.
   const told = {
     'user-data': pulumi.secret(gzipSync(pool.userData).toString('base64')),
     'user-data-encoding': 'base64',
@@ -30,7 +30,7 @@ export function controlPlane({ owner, region, zones, network, endpoint, pool }: 
   const made = instanceTemplate({ owner, network }, pool, endpoint.extra.serviceAccount!, told);
   const machines = instanceGroup({ owner, region, zones }, pool, made, {
     namedPorts: [{ name: PORT_NAME, port }],
-    // A member of etcd leaves before its machine does, and only we know when it has.
+    // // An etcd member is removed before its machine, and only Coppice knows when that is done.
     instanceLifecyclePolicy: { defaultActionOnFailure: 'DO_NOTHING' },
   });
   const health = new HealthCheck('control-plane', {

@@ -5,12 +5,15 @@ import { descriptionOf, gcpLabelsOf } from '../labels.ts';
 import { computeName } from '../names.ts';
 import { machineIdentity } from './machines.ts';
 
-/** Where Google's proxies and health checks come from ("External proxy Network Load Balancer overview", firewall rules). */
+/**
+ * Source ranges of Google's proxies and health checks ("External proxy Network Load Balancer overview", firewall
+ * rules).
+ */
 const PROXIES = ['35.191.0.0/16', '130.211.0.0/22'];
 
 /**
- * Layer `endpoint`: an address that outlives all machines behind it, and what lets machines reach each other. The load balancer itself
- * needs to be told its group of machines, and is made with that.
+ * Layer `endpoint`: a permanent address, and the firewall rules by which machines reach each other. The load balancer
+ * requires its group of machines and is created with it.
  */
 export function endpoint({ owner, network, port }: EndpointInputs): ProgramOutputs {
   const description = descriptionOf(owner);

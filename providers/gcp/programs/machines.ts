@@ -18,7 +18,7 @@ const KUBELET_PORT = '10250';
 /** A regional managed instance group per pool, for clusters whose control plane is not Google's. */
 export function machines(inputs: MachinesInputs): ProgramOutputs {
   const { owner, pools } = inputs;
-  // With a control plane on machines beside these, it is made with its endpoint.
+  // // With a control plane on machines the endpoint's layer has created it.
   const account = inputs.endpoint?.extra.serviceAccount ?? machineIdentity(owner, inputs.network);
   kubeletWall(inputs, account);
   const groups = pools.map(
@@ -31,8 +31,8 @@ export function machines(inputs: MachinesInputs): ProgramOutputs {
 }
 
 /**
- * An identity by which walls know the machines of a cluster, and lets them reach each other; it has no role, so to Google they may do
- * nothing. Nothing comes in from outside of the network but what walls let in: that is how Google's networks are.
+ * Service account by which firewall rules identify a cluster's machines and let them reach each other; it has no role,
+ * and so no rights at Google. Google's networks admit nothing from outside except by rules.
  */
 export function machineIdentity(owner: Owner, network: NetworkOutputs): Output<string> {
   const description = descriptionOf(owner);
@@ -65,8 +65,8 @@ function kubeletWall({ owner, network, kubeletClients }: MachinesInputs, account
 }
 
 /**
- * The template of a pool.
- * @param told what machines find in their metadata, where it is not the pool's user data as it is
+ * Instance template of a pool.
+ * @param told machine metadata, where it differs from the pool's user data
  */
 export function instanceTemplate(
   { owner, network }: Pick<MachinesInputs, 'owner' | 'network'>,
@@ -89,10 +89,10 @@ export function instanceTemplate(
         ...(pool.diskGiB !== undefined && { diskSizeGb: pool.diskGiB }),
       },
     ],
-    // Without accessConfigs there is no address of the internet.
+    // // Without accessConfigs there is no public address.
     networkInterfaces: [{ subnetwork }],
     metadata: { 'user-data': pool.userData, 'block-project-ssh-keys': 'true' },
-    // Secure boot refuses kernel modules that are not signed, and GPUs need a driver.
+    // // Secure boot rejects unsigned kernel modules, which GPU drivers need.
     shieldedInstanceConfig: {
       enableSecureBoot: pool.gpu === 0,
       enableVtpm: true,
@@ -103,14 +103,14 @@ export function instanceTemplate(
   return new InstanceTemplate(`template-${pool.name}`, {
     ...fixed,
     ...(told && { metadata: { ...told, 'block-project-ssh-keys': 'true' } }),
-    // A template cannot be changed: another one has another name, and is there before the old one goes.
+    // // Templates are immutable: a changed one has another name, and exists before the old one is deleted.
     name: pool.template ?? computeName(owner, `${pool.name}-${shortHash(JSON.stringify(fixed))}`),
     description: descriptionOf(owner),
     serviceAccount: { email: account, scopes: ['https://www.googleapis.com/auth/cloud-platform'] },
   });
 }
 
-/** Spot machines and those with GPUs cannot be moved to another host when theirs is serviced. */
+/** Spot and GPU machines cannot be live-migrated during host maintenance. */
 function schedulingOf({ spot, gpu }: MachinePool) {
   if (spot) {
     return {
@@ -118,14 +118,14 @@ function schedulingOf({ spot, gpu }: MachinePool) {
       preemptible: true,
       automaticRestart: false,
       onHostMaintenance: 'TERMINATE',
-      // The group makes another one; a stopped one would keep its disk, and be paid for.
+      // // The group creates another one; a stopped machine would keep its billed disk.
       instanceTerminationAction: 'DELETE',
     };
   }
   return { automaticRestart: true, onHostMaintenance: gpu > 0 ? 'TERMINATE' : 'MIGRATE' };
 }
 
-/** @param more what only this group is like */
+/** @param more further settings of this group */
 export function instanceGroup(
   { owner, region, zones }: Pick<MachinesInputs, 'owner' | 'region' | 'zones'>,
   pool: MachinePool,
@@ -140,16 +140,16 @@ export function instanceGroup(
       region,
       baseInstanceName: instanceBaseName(owner, pool.name),
       distributionPolicyZones: pool.zones.length > 0 ? pool.zones : zones,
-      // A zone without machines must not keep the others from having them.
+      // // A zone without capacity must not block the others.
       distributionPolicyTargetShape: pool.spot ? 'ANY' : 'BALANCED',
       versions: [{ instanceTemplate: made.selfLinkUnique }],
       targetSize: pool.desired ?? pool.minimum,
-      // Google would replace machines, and move them to other zones, with nodes and pods on them: who drains decides which go.
+      // // Google would replace machines, or move them between zones, with pods on them: Coppice drains and chooses.
       updatePolicy: { type: 'OPPORTUNISTIC', minimalAction: 'REPLACE', instanceRedistributionType: 'NONE' },
-      // A machine made again (its host failed, or it was spot and taken away) would be told what the first one was, whose token for joining
-      // has expired since (docs.cloud.google.com/compute/docs/instance-groups/update-on-repair).
+      // // A recreated machine (failed host, or reclaimed spot) would get the original metadata, whose join token has
+      // expired (docs.cloud.google.com/compute/docs/instance-groups/update-on-repair).
       instanceLifecyclePolicy: { forceUpdateOnRepair: 'YES' },
-      // Whether machines come up is told by the machines, pool by pool, not by one failed run for all.
+      // // Machines report per pool whether they came up, instead of one failed run for all.
       waitForInstances: false,
       ...more,
     },

@@ -1,7 +1,10 @@
 import { type ResourceTransformation, runtime } from '@pulumi/pulumi';
 import type { Program } from '../../pulumi/program.ts';
 
-/** The property with the physical name, where it is not `name`; undefined for what has none: a grant is what it grants. */
+/**
+ * Property with the physical name where it is not `name`; undefined for types without one: a grant is identified by its
+ * content.
+ */
 const NAMED_BY: Readonly<Record<string, string | undefined>> = {
   'gcp:serviceaccount/account:Account': 'accountId',
   'gcp:projects/iAMMember:IAMMember': undefined,
@@ -9,8 +12,8 @@ const NAMED_BY: Readonly<Record<string, string | undefined>> = {
 };
 
 /**
- * Fails on a resource without a physical name. Pulumi would give it a random one: a run that is repeated after a crash then makes it a
- * second time instead of meeting "already exists", and nothing could find the first one.
+ * Fails for a resource without a physical name. Pulumi would assign a random one: a run repeated after a crash would
+ * create a second resource instead of failing with "already exists", and the first could not be found.
  */
 const requireName: ResourceTransformation = ({ type, name, props }) => {
   if (!type.startsWith('gcp:') || (type in NAMED_BY && NAMED_BY[type] === undefined)) return undefined;
@@ -20,7 +23,7 @@ const requireName: ResourceTransformation = ({ type, name, props }) => {
   return undefined;
 };
 
-/** The program, in which every resource must have a physical name. */
+/** The program, with a physical name required for every resource. */
 export const named =
   <Inputs>(program: Program<Inputs>): Program<Inputs> =>
   (inputs) => {

@@ -5,19 +5,19 @@ import { descriptionOf } from '../labels.ts';
 import { computeName, SECONDARY_RANGES } from '../names.ts';
 
 /**
- * A network of its own with one regional subnet for all zones. Nodes have no address of the internet: they reach it by Cloud NAT, and
- * Google's APIs (and registries) by Private Google Access.
+ * A separate network with one regional subnet for all zones. Nodes have no public address: they reach the internet by
+ * Cloud NAT, and Google's APIs (and registries) by Private Google Access.
  */
 export function network({ owner, region, cidrs }: NetworkInputs): ProgramOutputs {
   const description = descriptionOf(owner);
-  // Google cannot change it later: a word more in it must not replace the network under a running cluster.
+  // // Immutable at Google: a changed text must not replace the network under a running cluster.
   const options = { ignoreChanges: ['description'] };
   const vpc = new Network(
     'network',
     {
       name: computeName(owner),
       description,
-      // Auto mode would take 10.128.0.0/9 for subnets in every region.
+      // // Auto mode would take 10.128.0.0/9 for subnets in every region.
       autoCreateSubnetworks: false,
       routingMode: 'REGIONAL',
     },
@@ -45,10 +45,11 @@ export function network({ owner, region, cidrs }: NetworkInputs): ProgramOutputs
     router: router.name,
     region,
     natIpAllocateOption: 'AUTO_ONLY',
-    // Of this subnet only: another NAT of the network would otherwise be refused.
+    // // This subnet only: otherwise another NAT of the network would be refused.
     sourceSubnetworkIpRangesToNat: 'LIST_OF_SUBNETWORKS',
     subnetworks: [{ name: subnet.id, sourceIpRangesToNats: ['ALL_IP_RANGES'] }],
-    // A fixed number of ports a node is used up by one busy pod; errors only, because every connection would be a line to pay for.
+    // // A fixed number of ports per node is exhausted by one busy pod; errors only, since every logged connection is
+    // billed.
     enableDynamicPortAllocation: true,
     enableEndpointIndependentMapping: false,
     logConfig: { enable: true, filter: 'ERRORS_ONLY' },
