@@ -19,7 +19,7 @@ describe(`the recorded verdicts of kube-scheduler ${scheduler}`, () => {
   });
   afterAll(() => server?.stop());
 
-  it('are of the version that the toolchain builds', async () => {
+  it('belong to the kube-scheduler version that the toolchain builds', async () => {
     expect((await server.client.serverVersion()).gitVersion).toBe(scheduler);
   });
 

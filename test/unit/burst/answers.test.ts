@@ -54,30 +54,30 @@ const told = (work: WaitingWork[], supply: Supply[], said: PolicySaid[] | undefi
   [...answersTo(work, supply, said, 0)].map(([source, { state }]) => `${source} ${state}`);
 const answer = (...said: PolicySaid[]) => answersTo([job('train', 3)], [cluster('full', 4)], said, 0).get('train');
 
-describe('room in clusters', () => {
-  it('lets work go on that one cluster takes as a whole, and says which', () => {
+describe('confirmed room for held work', () => {
+  it('releases work that one cluster takes as a whole, and names the cluster', () => {
     expect(answersTo([job('train', 3)], [cluster('full', 4), cluster('free', 1)], [], 0).get('train')).toEqual({
       state: 'Ready',
       message: 'there is room for its pods on WorkerCluster shop/free',
     });
   });
 
-  it('lets none go on for which two clusters have room only together', () => {
+  it('keeps work held that fits only into two clusters together', () => {
     expect(told([job('train', 3)], [cluster('a', 2), cluster('b', 2)])).toEqual(['train Retry']);
   });
 
-  it('is promised once, to what has waited longest', () => {
+  it('is promised once, to the longest waiting work', () => {
     const young = job('young', 2);
     const old = job('train', 2, { since: Date.parse(AT) - 1000 });
     expect(told([young, old], [cluster('a', 1)]).sort()).toEqual(['train Ready', 'young Retry']);
   });
 
-  it('is none before its nodes are there', () => {
+  it('exists only once the nodes are Ready', () => {
     const planned = [{ template, count: 1 }];
     expect(told([job('train', 3)], [cluster('a', 4, { planned })], [says('RoomOrdered')])).toEqual(['train Pending']);
   });
 
-  it('is looked at cluster by cluster: pods and zones of another one of the same name matter to nobody', () => {
+  it('is counted per cluster: pods and zones of another cluster of the same name do not matter', () => {
     const pod = (app: string, spec: object = {}) =>
       fitPod(
         buildPod({
@@ -105,17 +105,17 @@ describe('room in clusters', () => {
     expect(told([job('away', 1, { pod: away })], [full, inZone('free', [])], [])).toEqual(['away Ready']);
   });
 
-  it('is not that of what waits there for a node already', () => {
+  it('excludes nodes that pending pods of the cluster itself wait for', () => {
     expect(told([job('train', 2)], [cluster('a', 1, { pending: [podOf('2')] })])).toEqual(['train Retry']);
   });
 
-  it('is told of though a policy could not decide; of all else nothing is told then', () => {
+  it('is reported although a policy could not decide; nothing else is reported then', () => {
     const work = [job('train', 3), job('large', 9)];
     expect([...answersTo(work, [cluster('a', 0)], undefined, 0).keys()]).toEqual(['train']);
   });
 });
 
-describe('work without room', () => {
+describe('the answer for held work without room', () => {
   it.each<[WorkState, 'Pending' | 'Retry']>([
     ['Stabilising', 'Pending'],
     ['CoolingDown', 'Pending'],
@@ -132,7 +132,7 @@ describe('work without room', () => {
     expect(answer(says(state))).toEqual({ state: is, message: 'BurstPolicy shop/peak: because' });
   });
 
-  it('waits as long as one of several policies does something for it', () => {
+  it('is Pending while one of several policies acts for it', () => {
     const other = says('RoomOrdered', 'room is on its way', { policy: 'shop/other' });
     expect(answer(says('Refused', 'no money'), other)).toEqual({
       state: 'Pending',
@@ -140,24 +140,24 @@ describe('work without room', () => {
     });
   });
 
-  it('is told of all refusals, where there are several', () => {
+  it('contains the refusals of all policies', () => {
     expect(answer(says('Refused', 'no money'), says('Refused', 'sold out', { policy: 'shop/other' }))?.message).toBe(
       'BurstPolicy shop/peak: no money; BurstPolicy shop/other: sold out',
     );
   });
 
-  it('does not wait for what a dry run only says', () => {
+  it('is not Pending for a purchase that a dry run only announces', () => {
     expect(answer(says('Bought', 'bought for it: cloud', { isDryRun: true }))).toEqual({
       state: 'Retry',
       message: 'BurstPolicy shop/peak, a dry run: bought for it: cloud',
     });
   });
 
-  it('that no policy serves is told so', () => {
+  it('says so when no policy serves the work', () => {
     expect(answer()).toEqual({ state: 'Retry', message: 'no BurstPolicy of its Hub serves its namespace' });
   });
 
-  it('is told which cluster was ordered for it, when, and how long such a cluster takes', () => {
+  it('names the ordered cluster, the time of the order and the usual startup time', () => {
     const ordered = [
       { name: 'peak-cloud-1', sources: ['train'], at: AT, startupMs: 41_500 },
       { name: 'peak-cloud-2', sources: ['other'], at: AT, startupMs: undefined },

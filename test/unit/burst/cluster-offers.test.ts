@@ -50,7 +50,7 @@ const pool = (more: object = {}) => ({ name: 'a', minimum: 1, maximum: 5, ...mor
 const price = (spec: Partial<WorkerClusterSpec>, more: Parameters<typeof offer>[1] = {}, nodes = 2) =>
   offer(spec, more).price(new Map([['a', nodes]]));
 
-describe('what is known to be sold out of a cluster', () => {
+describe('the sold-out offers of a cluster', () => {
   const NOW = new Date('2026-11-23T12:00:00Z');
   const UNTIL = +NOW + 60_000;
   const small = { profile: 'cloud', region: 'here', zone: '', machineType: 'small', spot: false, until: UNTIL };
@@ -96,7 +96,7 @@ describe('what is known to be sold out of a cluster', () => {
     expect(soldOut({ pools: [pool()], ...spec }, known, new Date(UNTIL)).problem).toBeUndefined();
   });
 
-  it('is what is sold out where it is, of one that is there and sleeps', () => {
+  it('are those at its place, for an existing or sleeping cluster', () => {
     const there = {
       ...cluster({ mode: 'Managed', pools: [pool()], fallback: [{ region: 'there' }] }),
       status: { region: 'here' },
@@ -107,7 +107,7 @@ describe('what is known to be sold out of a cluster', () => {
     expect(known([{ ...small, region: 'there' }])).toBeUndefined();
   });
 
-  it('is not, where it may be at another cloud whose region is called the same', () => {
+  it('exclude offers of another cloud with a region of the same name', () => {
     const spec: Partial<WorkerClusterSpec> = {
       mode: 'Managed',
       pools: [pool()],
@@ -122,7 +122,7 @@ describe('what is known to be sold out of a cluster', () => {
     expect(known([small, { ...small, profile: 'other' }])).toContain('sold out');
   });
 
-  it('takes no cluster that is there for one of another place in the same region', () => {
+  it('are not taken from another place in the same region', () => {
     const spec: Partial<WorkerClusterSpec> = {
       mode: 'Managed',
       pools: [pool()],
@@ -134,14 +134,14 @@ describe('what is known to be sold out of a cluster', () => {
     expect(typesOf({ status: { region: 'here' } })).toBeUndefined();
   });
 
-  it('is each of its zones', () => {
+  it('are counted per zone', () => {
     const regions = [{ name: 'here', zones: [{ name: 'here-a' }, { name: 'here-b' }] }];
     const zones = ['here-a', 'here-b'].map((zone) => ({ ...small, zone }));
     expect(soldOut({ pools: [pool()] }, zones.slice(1), NOW, { regions }).problem).toBeUndefined();
     expect(soldOut({ pools: [pool()] }, zones, NOW, { regions }).problem).toMatch(/in here-a, here-b is sold out/);
   });
 
-  it('is not what its cloud took away: that is only what is left when others do not take the work', () => {
+  it('exclude reclaimed spot offers, which are used when no other offer takes the work', () => {
     const spec = { pools: [pool({ spot: true })] };
     const spot = { ...small, spot: true };
     const now = (depleted: readonly object[]) =>
@@ -157,7 +157,7 @@ describe('what is known to be sold out of a cluster', () => {
     expect(now([spot])).not.toHaveProperty('steady');
   });
 
-  it('is what its cloud took away where it comes to: only what is sold out has it go elsewhere', () => {
+  it('include reclaimed spot offers at a fallback place: only sold-out offers cause a fallback', () => {
     const spec: Partial<WorkerClusterSpec> = {
       mode: 'Managed',
       pools: [pool({ spot: true })],
@@ -173,7 +173,7 @@ describe('what is known to be sold out of a cluster', () => {
     expect(steady([spot])).toBeUndefined();
   });
 
-  it('takes no work: pools of it have no nodes in the offer, and count with what autoscalers may make of them later', () => {
+  it('make the offer have no nodes, while the maximum of autoscalers still counts', () => {
     const spec = {
       pools: [pool({ minimum: 0, autoscale: 'Coppice' }), pool({ name: 'b', machineType: 'gpu', minimum: 2 })],
     };
@@ -183,8 +183,8 @@ describe('what is known to be sold out of a cluster', () => {
   });
 });
 
-describe('what a cluster would cost', () => {
-  it('is its nodes and the fee; a budget counts what autoscalers may add', () => {
+describe('the offered price of a cluster', () => {
+  it('contains nodes and fee; a budget counts the maximum of autoscalers', () => {
     expect(price({ pools: [pool()] })).toEqual({ hourly: 200_000n, most: 200_000n });
     expect(price({ pools: [pool({ spot: true })] })).toEqual({ hourly: 80_000n, most: 80_000n });
     expect(price({ pools: [pool({ autoscale: 'Coppice' })] })).toEqual({ hourly: 200_000n, most: 500_000n });
@@ -195,7 +195,7 @@ describe('what a cluster would cost', () => {
     });
   });
 
-  it('tells how many nodes autoscalers may make of it, which a policy counts', () => {
+  it('states how many nodes autoscalers may add, which a policy counts', () => {
     const most = (spec: Partial<WorkerClusterSpec>) => {
       const offered = offer(spec);
       return countedNodes(offered, new Map([['a', 2]]));
@@ -207,7 +207,7 @@ describe('what a cluster would cost', () => {
     expect(most({ pools: [pool(), { ...pool(), name: 'b', minimum: 3 }] })).toBe(5);
   });
 
-  it('says how its time is billed, as far as the profile does, and counts the share of a hosted control plane', () => {
+  it('states the billing rule of the profile, and the share of a hosted control plane', () => {
     const billing = { machines: { step: '1h' }, controlPlane: { step: '1s', minimum: '1m' } };
     const shared = { billing, hostedControlPlaneFee: { hourly: '0.03', currency: 'USD' } };
     const hour = { stepMs: 3_600_000, minimumMs: 0 };
@@ -227,7 +227,7 @@ describe('what a cluster would cost', () => {
     });
   });
 
-  it('is not guessed: what has no price says so, unless somebody says for how much it counts', () => {
+  it('is unknown without a price in the profile, unless the policy sets an assumed price', () => {
     const free = { pools: [pool({ machineType: 'free' })] };
     expect(price(free)).toMatch(/has no price of machine type free.*assumedHourly/);
     expect(price(free, { assumedHourly: '0.5' })).toEqual({ hourly: 500_000n, most: 500_000n });
@@ -238,8 +238,8 @@ describe('what a cluster would cost', () => {
   });
 });
 
-describe('the nodes of a cluster', () => {
-  it('are as many as the work needs, of pools whose size nobody has fixed', () => {
+describe('the offered nodes of a cluster', () => {
+  it('are as many as the work needs, in pools without a fixed size', () => {
     expect(withNodes(cluster({ pools: [pool()] }).spec, { a: 3 }).pools).toEqual([pool({ minimum: 3 })]);
     expect(withNodes(cluster({ pools: [pool({ minimum: 4 })] }).spec, { a: 3 }).pools).toEqual([pool({ minimum: 4 })]);
     const fixed = cluster({ pools: [pool()], dataPlaneNodes: 2 }).spec;
@@ -249,7 +249,7 @@ describe('the nodes of a cluster', () => {
     expect(offer({ dataPlaneNodes: 3 }).pools).toMatchObject([{ minimum: 3, most: 3 }]);
   });
 
-  it('are no minimum any more once their cluster is settled, where Coppice may take them away and bring them back; one stays', () => {
+  it('lose their minimum once the cluster is settled and Coppice may remove and re-add them; one node stays', () => {
     const released = (pools: ReturnType<typeof pool>[], nodes: Record<string, number>, made = pools) => {
       const bought = cluster(withNodes(cluster({ pools: made }).spec, made === pools ? nodes : {}));
       const released = withMinimumsOf(
@@ -291,7 +291,7 @@ describe('the nodes of a cluster', () => {
     expect(released([sized], { a: 3 }, [pool({ autoscale: 'Coppice', minimum: 2 })])).toBeUndefined();
   });
 
-  it('are known before they are there, with what the system leaves', () => {
+  it("are modelled before they exist, without the system's reserve", () => {
     const inputs = {
       cluster: cluster({ pools: [pool({ minimum: 2 })] }),
       profile: profile(),
@@ -326,7 +326,7 @@ describe('the receipt of a policy', () => {
     );
   const empty = emptyReceipt({ namespace: 'shop', name: 'peak', uid: 'uid' });
 
-  it('keeps what was spent by month, when clusters are gone', () => {
+  it('keeps monthly spending of deleted clusters', () => {
     const one = buy(empty, 1_000_000n, START);
     const [{ name }] = clustersIn(one) as [ClusterPurchase];
     const dearer = setRate(one, name, '2', START + HOUR);
@@ -335,7 +335,7 @@ describe('the receipt of a policy', () => {
     expect(spentUntil(dearer, START + 4 * HOUR)).toBe(4_000_000n);
   });
 
-  it('counts hours that have begun, of what goes and of machines that go first, once it was seen to be made', () => {
+  it('counts started hours of deleted clusters and machines, once they were seen to exist', () => {
     const hour = { stepMs: HOUR, minimumMs: 0 };
     const second = { stepMs: 1000, minimumMs: 0 };
     const price = {
@@ -361,7 +361,7 @@ describe('the receipt of a policy', () => {
     ).toEqual({ '2026-11': '2.05' });
   });
 
-  it('knows how long clusters of a candidate took, by the last ones, and of so many candidates', () => {
+  it('keeps the latest startup times of a limited number of candidates', () => {
     let receipt = empty;
     expect(measuredStartupMs(receipt, 'aws')).toBeUndefined();
     for (const seconds of [600, 900, 700]) receipt = noteStartup(receipt, 'aws', seconds * 1000);
@@ -374,7 +374,7 @@ describe('the receipt of a policy', () => {
     expect(measuredStartupMs(receipt, 'c49')).toBe(1000);
   });
 
-  it('never uses a name twice, and is the same where there is no news', () => {
+  it('never reuses a name, and is unchanged without news', () => {
     const two = buy(buy(empty, 1n, START), 1n, START);
     expect(new Set(clustersIn(two).map(({ name }) => name)).size).toBe(2);
     const [{ name }] = clustersIn(two) as [ClusterPurchase];
@@ -385,7 +385,7 @@ describe('the receipt of a policy', () => {
     expect(endRest(two, 'aws')).toBe(two);
   });
 
-  it('fits into a Secret, however many pools rest and have grown, and however long the names of workloads are', () => {
+  it('fits into a Secret with any number of cooled-down and grown pools and long workload names', () => {
     const sources = Array.from({ length: 30 }, (_, index) => `ResourceBinding ${'x'.repeat(490)}-${index}`);
     const at = new Date(START).toISOString();
     let receipt = empty;
@@ -412,7 +412,7 @@ describe('the receipt of a policy', () => {
     expect(receipt.rests['shop/peak-999/a']).toBeDefined();
   });
 
-  it('has a candidate rest twice as long each time, at most a day, until it is of use', () => {
+  it('doubles the cool-down of a failing candidate, to at most a day, until it succeeds', () => {
     let receipt = empty;
     const lengths: number[] = [];
     for (let time = 0, now = START; time < 11; time++) {
@@ -425,7 +425,7 @@ describe('the receipt of a policy', () => {
     expect(endRest(receipt, 'aws').rests).toEqual({});
   });
 
-  it('has a candidate rest once for clusters that were bought together and all failed, whenever each did', () => {
+  it('starts one cool-down for clusters that were bought together and all failed', () => {
     const three = buy(buy(buy(empty, 1n, START), 1n, START), 1n, START);
     const fail = (receipt: BurstReceipt, index: number, now: number) =>
       returnCluster(receipt, { name: clustersIn(three)[index]!.name, why: 'sold out', isFailure: true }, now);
@@ -440,7 +440,7 @@ describe('the receipt of a policy', () => {
     expect(restOf(returnCluster(next, again, at(9)))).toEqual([2, 19]);
   });
 
-  it('has a candidate rest on though a cluster of its earlier template fails after one of the present', () => {
+  it('keeps the cool-down when a cluster of an earlier template fails after one of the present template', () => {
     const fail = (receipt: BurstReceipt, revision: string, ordered: number) =>
       restCandidate(
         receipt,
@@ -453,7 +453,7 @@ describe('the receipt of a policy', () => {
     expect(fail(fail(empty, 'earlier', 0), 'present', 1000).rests.aws).toMatchObject({ why: 'present', failures: 1 });
   });
 
-  it('keeps the last refusal for each source only, so that purchases stay to be read', () => {
+  it('keeps the last refusal for each source only, so that purchases are not pushed out', () => {
     let receipt = buy(empty, 1n, START);
     for (let count = 0; count < 50; count++)
       receipt = noteDecision(receipt, { at: 'now', action: 'Refuse', source: 'web', why: `for ${count} replicas` });

@@ -169,8 +169,8 @@ const bought = (more: Partial<ClustersView> = {}, now = NOW) =>
 const states = (more: Partial<ClustersView> = {}, now = NOW) => plan(more, now).verdicts.map(({ state }) => state);
 const removed = (more: Partial<ClustersView> = {}, now = NOW) => plan(more, now).removals.map(({ name }) => name);
 
-describe('work without a place', () => {
-  it('is served also where older work of many sizes is too much for the budget', () => {
+describe('unplaced work', () => {
+  it('is served although older work of many sizes exceeds the budget', () => {
     const dear = Array.from({ length: 20 }, (_, index) =>
       work(`dear-${index}`, 40, `${1000 + index}m`, { since: NOW - 60 * MINUTE }),
     );
@@ -184,7 +184,7 @@ describe('work without a place', () => {
     });
   });
 
-  it('is served also where another namespace has more than is looked at at once, for which nothing can be bought', () => {
+  it('is served although another namespace has more unservable work than the limit of demands', () => {
     const many = Array.from({ length: 60 }, (_, index) =>
       work(`many-${index}`, 100, '1', { since: NOW - 60 * MINUTE, namespace: 'many' }),
     );
@@ -210,7 +210,7 @@ describe('work without a place', () => {
     expect(purchases).toMatchObject([{ sources: ['few'] }]);
   });
 
-  it('is served also where more than is looked at is older, and too much for the policy: each has its turn', () => {
+  it('is served in turn although older work beyond the limit of demands exceeds the policy', () => {
     const of = (index: number, cpu: string) => work(`vast-${index}`, 4_000, cpu, { since: NOW - 60 * MINUTE + index });
     // The last of them asks for so little that one cluster takes it.
     const waiting = [of(0, '1'), of(1, '1'), of(2, '1'), of(3, '1m')].map((one) => ({
@@ -224,7 +224,7 @@ describe('work without a place', () => {
     expect(turns.filter((sources) => sources.length > 0)).toEqual([['vast-3']]);
   });
 
-  it('is served also where much waits before it that nothing takes', () => {
+  it('is served although older work exists that no offer takes', () => {
     const large = Array.from({ length: 50 }, (_, index) =>
       work(`large-${index}`, 1, '8', { since: NOW - 60 * MINUTE - index }),
     );
@@ -237,7 +237,7 @@ describe('work without a place', () => {
     );
   });
 
-  it('is served though more than is looked at in one go is older, and nothing takes that', () => {
+  it("is served although older work beyond one decision's limit fits no offer", () => {
     const older = { since: NOW - 60 * MINUTE };
     const hopeless = [
       ...Array.from({ length: 4 }, (_, index) => work(`vast-${index}`, 1200, '8', { since: NOW - 90 * MINUTE })),
@@ -260,14 +260,14 @@ describe('work without a place', () => {
     ]);
   });
 
-  it('has the room that there is in the order of its age, whatever is for sale', () => {
+  it('gets existing room in order of age, whatever is offered', () => {
     const [old, young] = [work('old', 1, '8', { since: NOW - 60 * MINUTE }), work('young', 1)];
     const { purchases, verdicts } = plan({ waiting: [young, old], supply: [supply('own', 8)] });
     expect(verdicts.find(({ source }) => source === 'old')?.state).toBe('Fits');
     expect(purchases.map(({ sources }) => sources)).toEqual([['young']]);
   });
 
-  it('is looked at quickly where there is much of it and the budget has room for little', () => {
+  it('is decided quickly for much work and a small budget', () => {
     let asked = 0;
     const offered = candidate('aws', 1, { most: 1000 });
     const counting: ClusterOffer = {
@@ -288,7 +288,7 @@ describe('work without a place', () => {
     expect(asked).toBeLessThan(60);
   });
 
-  it('buys the cheapest cluster that takes all of it, with as many nodes as it needs, and says what else there was', () => {
+  it('buys the cheapest cluster for all of it, with the nodes it needs, and reports the alternatives', () => {
     const { purchases } = plan();
     expect(purchases).toEqual([
       {
@@ -302,7 +302,7 @@ describe('work without a place', () => {
     ]);
   });
 
-  it('buys from a candidate of a higher priority, though it costs more', () => {
+  it('buys from the candidate of higher priority although it costs more', () => {
     expect(bought({ candidates: [candidate('aws', 1), candidate('gcp', 2, { priority: 1 })] })).toEqual(['gcp 2']);
   });
 
@@ -310,18 +310,18 @@ describe('work without a place', () => {
     expect(bought({ candidates: [candidate('aws', 1, { most: 1 })] })).toEqual(['aws 1', 'aws 1']);
   });
 
-  describe('that goes to one cluster as a whole', () => {
+  describe('unplaced work that must go to one cluster', () => {
     const one = { inOneCluster: true } as const;
     const job = (source: string, count: number) => work(source, count, '1', one);
     const two = [supply('own', 4), supply('other', 4)];
 
-    it('fits where one cluster takes all of it, and not where two would', () => {
+    it('fits into one cluster that takes all of it, but not into two', () => {
       expect(states({ waiting: [work('web', 6)], supply: two })).toEqual(['Fits']);
       expect(states({ waiting: [job('train', 4)], supply: two })).toEqual(['Fits']);
       expect(bought({ waiting: [job('train', 6)], supply: two })).toEqual(['aws 2']);
     });
 
-    it('has the room that others before it have left', () => {
+    it('uses the room that earlier work left', () => {
       const waiting = [job('a', 3), job('b', 3), job('c', 1), job('d', 4)];
       const { verdicts } = plan({ waiting, supply: two });
       expect(verdicts.map(({ source, state }) => `${source} ${state}`).sort()).toEqual([
@@ -332,7 +332,7 @@ describe('work without a place', () => {
       ]);
     });
 
-    it('is bought for as a whole too, its different parts together', () => {
+    it('with several parts is bought for as a whole', () => {
       const small = [candidate('aws', 1, { most: 1 })];
       expect(bought({ waiting: [job('train', 6)], candidates: small })).toEqual([]);
       expect(states({ waiting: [job('train', 6)], candidates: small })).toEqual(['Refused']);
@@ -343,12 +343,12 @@ describe('work without a place', () => {
     });
   });
 
-  it('prefers one that takes all to a part of it that is cheaper', () => {
+  it('prefers a cluster for all of it to a cheaper one for a part', () => {
     const candidates = [candidate('aws', 1, { most: 1 }), candidate('gcp', 1)];
     expect(bought({ candidates })).toEqual(['gcp 2']);
   });
 
-  it('buys what costs least for as long as it lives at least: half an hour of it may cost a whole one', () => {
+  it('buys the cluster with the lowest cost over its minimum life: half an hour may cost as much as an hour', () => {
     const candidates = [billed(candidate('aws', 1), HOURLY), billed(candidate('gcp', 1.5), PER_SECOND)];
     const [cheapest] = plan({ candidates }).purchases;
     expect(cheapest).toMatchObject({ candidate: 'gcp', price: { hourly: 3_000_000n } });
@@ -371,7 +371,7 @@ describe('work without a place', () => {
     ).toEqual(['aws 2']);
   });
 
-  it('buys what comes in time, though it costs more and has a lower priority; where all are late, the quickest', () => {
+  it('buys a cluster that is ready in time although it costs more and has a lower priority; otherwise the fastest', () => {
     const slow = candidate('aws', 1, { startupMs: 12 * MINUTE + 16_000, priority: 1 });
     const quick = candidate('gcp', 2, { startupMs: 4 * MINUTE });
     const within = (minutes: number) => ({ limits: limits({ startWithinMs: minutes * MINUTE }) });
@@ -400,7 +400,7 @@ describe('work without a place', () => {
     ]);
   });
 
-  it('buys nothing where it fits already, and says where', () => {
+  it('buys nothing where it fits already, and names the cluster', () => {
     const room = { supply: [supply('private', 8, 2)] };
     expect(bought(room)).toEqual([]);
     expect(plan(room).verdicts).toEqual([
@@ -412,11 +412,11 @@ describe('work without a place', () => {
     ]);
   });
 
-  it('buys only for the part that finds no room', () => {
+  it('buys only for the part without room', () => {
     expect(bought({ supply: [supply('private', 4, 2)] })).toEqual(['aws 1']);
   });
 
-  it('does not count room to which the hub would not send it', () => {
+  it('ignores room in clusters to which the hub would not send it', () => {
     const waiting = [work('web', 6, '1', { accepts: ({ labels }) => labels.tier === 'public' })];
     expect(bought({ waiting, supply: [supply('private', 8)] })).toEqual(['aws 2']);
     const elsewhere = [work('web', 6, '1', { accepts: ({ labels }) => labels.tier === 'gold' })];
@@ -426,7 +426,7 @@ describe('work without a place', () => {
     });
   });
 
-  describe('of a kind that not every cluster serves', () => {
+  describe('unplaced work of a kind that not every cluster serves', () => {
     const kind = (
       servedBy: readonly string[],
       isBroughtTo: HubCustomKind['isBroughtTo'] = () => false,
@@ -459,7 +459,7 @@ describe('work without a place', () => {
         ]);
     });
 
-    it('buys the dearer candidate of two, of which the other would not serve it', () => {
+    it('buys the more expensive of two candidates when the other does not serve the kind', () => {
       const candidates = [like('aws', 1, ['a']), like('gcp', 2, ['b'])];
       const { purchases } = plan({ waiting: waits(kind(['b'])), candidates });
       expect(purchases).toMatchObject([
@@ -467,7 +467,7 @@ describe('work without a place', () => {
       ]);
     });
 
-    it('counts no room where it is not served, and that of what is on its way as it was bought', () => {
+    it('ignores room where the kind is not served, including ordered clusters', () => {
       const candidates = [like('aws', 1, ['old'])];
       const customKind = kind(['old']);
       expect(bought({ waiting: waits(customKind), candidates, supply: [supply('private', 8)] })).toEqual(['aws 2']);
@@ -479,13 +479,13 @@ describe('work without a place', () => {
     });
   });
 
-  it('counts room that is on its way, so that nothing is bought twice', () => {
+  it('counts ordered room, so that nothing is bought twice', () => {
     const coming = { ...supply('coming', 4), nodes: [], planned: [{ template: template(4), count: 2 }] };
     expect(bought({ supply: [coming] })).toEqual([]);
     expect(states({ supply: [coming] })).toEqual(['RoomOrdered']);
   });
 
-  it('waits until work has waited long enough, and until the cool-down is over', () => {
+  it('buys only after its waiting time and after the cool-down', () => {
     const waiting = [work('web', 6, '1', { since: NOW - 20_000 })];
     expect(states({ waiting })).toEqual(['Stabilising']);
     expect(plan({ waiting }).next).toBe(NOW + 10_000);
@@ -549,7 +549,7 @@ describe('work without a place', () => {
     expect(left).toHaveLength(1);
   });
 
-  it('buys nothing for a part of a source, which the hub would not place; and passes it by for others', () => {
+  it('does not buy for a part of a source that the hub would not place, and serves others instead', () => {
     const waiting = [work('large', 100), work('web', 6, '1', { since: NOW - MINUTE })];
     const { purchases, verdicts } = plan({ waiting, limits: limits({ hourly: 3_000_000n }) });
     expect(purchases.map(({ sources }) => sources)).toEqual([['web']]);
@@ -559,7 +559,7 @@ describe('work without a place', () => {
     ]);
   });
 
-  it('leaves to others what is left of a budget is not enough for, tried or not, and nothing that it only does not look at', () => {
+  it('passes a budget that is too small for it on to other work', () => {
     const waiting = Array.from({ length: 60 }, (_, index) => work(`web-${index}`, 100 - index));
     const { verdicts, left } = plan({ waiting, limits: limits({ hourly: 1_000_000n }) });
     expect(new Set(verdicts.map(({ state }) => state))).toEqual(new Set(['Refused', 'Later']));
@@ -568,7 +568,7 @@ describe('work without a place', () => {
     expect(plan({ waiting: vast }).left).toHaveLength(2);
   });
 
-  it('buys nothing while it is suspended, and leaves the work to others', () => {
+  it('buys nothing while the policy is suspended, and is left to other policies', () => {
     const suspended = plan({ limits: limits({ isSuspended: true }) });
     expect(suspended.purchases).toEqual([]);
     expect(suspended.left).toHaveLength(1);
@@ -581,7 +581,7 @@ describe('work without a place', () => {
     expect(later.left).toHaveLength(1);
   });
 
-  it('says that more clusters are needed than are bought at once, whatever maximum and budget allow', () => {
+  it('reports that more clusters are needed than one decision buys, within maximum and budget', () => {
     const rich = limits({ maximumClusters: 100, hourly: 10_000_000_000n });
     const [verdict] = plan({
       waiting: [work('web', 500)],
@@ -596,17 +596,17 @@ describe('work without a place', () => {
     });
   });
 
-  it('refuses what no hub should ask for, in no time', () => {
+  it('of unreasonable size is refused quickly', () => {
     expect(states({ waiting: [work('flood', 1_000_000)] })).toEqual(['Refused']);
   });
 });
 
-describe('a cluster', () => {
+describe('a bought cluster', () => {
   const idle = (minutes: number, more: Partial<OwnCluster> = {}) =>
     own('a', { idleSince: NOW - minutes * MINUTE, ...more });
   const quiet = { waiting: [] };
 
-  it('is given back when it has been without work, and old enough', () => {
+  it('is removed once it is old enough and without work', () => {
     expect(removed({ ...quiet, clusters: [idle(11)] })).toEqual(['a']);
     expect(removed({ ...quiet, clusters: [idle(9)] })).toEqual([]);
     expect(plan({ ...quiet, clusters: [idle(9)] }).next).toBe(NOW + MINUTE);
@@ -614,12 +614,12 @@ describe('a cluster', () => {
     expect(removed({ ...quiet, clusters: [own('a')] })).toEqual([]);
   });
 
-  it('stays for a while after something was bought, or given back', () => {
+  it('stays for the cool-down after a purchase or removal', () => {
     expect(removed({ ...quiet, clusters: [idle(11)], lastOut: NOW - 5 * MINUTE })).toEqual([]);
     expect(removed({ ...quiet, clusters: [idle(11)], lastIn: NOW - 5 * MINUTE })).toEqual([]);
   });
 
-  it('stays as long as its hour is paid for, and goes before the next one; by the second it goes at once', () => {
+  it('stays for its paid hour and is removed before the next one; with billing by the second it is removed at once', () => {
     // Idle for more than long enough at minute 52 of its second hour.
     const hourly = idle(52, { at: NOW - 112 * MINUTE, billing: HOURLY });
     expect(removed({ ...quiet, clusters: [{ ...hourly, at: NOW - 72 * MINUTE }] })).toEqual([]);
@@ -638,7 +638,7 @@ describe('a cluster', () => {
   });
 
   it.each([1, 60])(
-    'is cancelled as an order whose work has gone, between whole seconds too, by steps of %i s',
+    'is cancelled as an order without work, also between whole seconds, with billing steps of %i s',
     (step) => {
       // The time of an order is in whole seconds, that of a look in milliseconds.
       const since = NOW + 20_037;
@@ -650,7 +650,7 @@ describe('a cluster', () => {
     },
   );
 
-  it('is kept as an order whose work has gone until soon before more of its time is paid for', () => {
+  it('is kept as an order without work until shortly before its next billing step', () => {
     const billing = { ...PER_SECOND, machines: { stepMs: 15 * MINUTE, minimumMs: 0 } };
     const order = own('a', { phase: 'Making', at: NOW, unneededSince: NOW + 37, billing });
     const end = NOW + 10 * MINUTE;
@@ -658,7 +658,7 @@ describe('a cluster', () => {
     expect(removed({ ...quiet, clusters: [order] }, end + 37)).toEqual(['a']);
   });
 
-  it('is cancelled as an order when no work has waited for half of the time that it takes to come, or when it should be there', () => {
+  it('is cancelled as an order after half of its startup time without waiting work, or at its expected arrival', () => {
     const candidates = [candidate('aws', 1, { startupMs: 10 * MINUTE })];
     const order = (gone: number) => own('a', { phase: 'Making', at: NOW, unneededSince: NOW + gone });
     const view = (gone: number) => ({ ...quiet, candidates, clusters: [order(gone)] });
@@ -672,7 +672,7 @@ describe('a cluster', () => {
     expect(removed({ ...view(MINUTE), clusters: [waking] }, NOW + 1.5 * MINUTE)).toEqual(['a']);
   });
 
-  it('stays as long as work waits that would go there', () => {
+  it('stays while work waits that would be placed there', () => {
     expect(removed({ clusters: [idle(60)], supply: [supply('a', 2)] })).toEqual([]);
   });
 
@@ -704,13 +704,13 @@ const growing = (name: string, more: number, price: number, rest: Partial<Growin
   ...rest,
 });
 
-describe('a least priority', () => {
+describe('the minimum priority of a policy', () => {
   const low = work('low', 6, '1', { priority: -5, since: NOW - 60 * MINUTE });
   const least = { limits: limits({ minimumPriority: 0 }) };
   const told = (more: Partial<ClustersView>) =>
     plan({ ...least, ...more }).verdicts.map(({ source, state }) => `${source} ${state}`);
 
-  it('has nothing bought, grown, opened or woken for work of less, which says so and is left to other policies', () => {
+  it('prevents buying, growing, opening or waking for work below it, reports that, and leaves the work to other policies', () => {
     const more = { ...least, waiting: [low], growth: [{ name: 'private', left: 9, pools: [growing('own', 9, 0)] }] };
     const { purchases, growths, openings, verdicts, left } = plan(more);
     expect([purchases, growths, openings]).toEqual([[], [], []]);
@@ -725,17 +725,17 @@ describe('a least priority', () => {
     expect(bought({ waiting: [low] })).toEqual(['aws 2']);
   });
 
-  it('takes work of which nobody knows the priority for 0, as Kubernetes does', () => {
+  it('takes unknown priorities as 0, like Kubernetes', () => {
     expect(bought({ limits: limits({ minimumPriority: 0 }) })).toEqual(['aws 2']);
     expect(bought({ limits: limits({ minimumPriority: 1 }) })).toEqual([]);
   });
 
-  it('serves a source of several parts by the highest of their priorities, as a whole', () => {
+  it('is compared with the highest priority among the parts of a source', () => {
     const parts = [work('parts', 1, '1', { priority: -5 }), work('parts', 5, '1', { priority: 3 })];
     expect(bought({ ...least, waiting: parts })).toEqual(['aws 2']);
   });
 
-  it('has older work of less take no room from what counts, there or on its way', () => {
+  it('keeps older work below it from taking existing or ordered room from work above it', () => {
     const waiting = [low, work('web', 4)];
     const coming = supply('new', 4, 0, { nodes: [], planned: [{ template: template(4), count: 1 }] });
     expect(told({ waiting, supply: [coming] })).toEqual(['web RoomOrdered', 'low LowPriority']);
@@ -743,7 +743,7 @@ describe('a least priority', () => {
     expect(bought({ ...least, waiting, supply: [supply('new', 4, 1)] })).toEqual(['aws 1']);
   });
 
-  it('says of work of less that it fits where it does, and keeps no empty cluster for it', () => {
+  it('reports that work below it fits, but keeps no empty cluster for it', () => {
     const empty = own('a', { idleSince: NOW - 60 * MINUTE });
     const more = { waiting: [low], clusters: [empty], supply: [supply('a', 4)] };
     expect(told({ ...more, supply: [supply('a', 8)] })).toEqual(['low Fits']);
@@ -751,13 +751,13 @@ describe('a least priority', () => {
     expect(removed({ ...more, limits: limits({ maximumClusters: 1 }) })).toEqual([]);
   });
 
-  it('keeps nobody else waiting, however much there is of less', () => {
+  it('keeps work below it from blocking other work, however much there is', () => {
     const flood = Array.from({ length: 20 }, (_, index) => work(`low-${index}`, 1000, '1', { priority: -5 }));
     expect(bought({ ...least, waiting: [...flood, work('web', 6, '1', { since: NOW - MINUTE })] })).toEqual(['aws 2']);
   });
 });
 
-describe('a most of nodes', () => {
+describe('the maximum of nodes of a policy', () => {
   const most = (maximumNodes: number) => ({ limits: limits({ maximumNodes }) });
   const refusal = (more: Partial<ClustersView>) =>
     plan(more).verdicts.find(({ state }) => state === 'Refused')?.message;
@@ -791,7 +791,7 @@ describe('a most of nodes', () => {
     ],
   ])('%s', (_, more, expected) => expect(bought(more)).toEqual(expected));
 
-  it('holds for what grows and what is bought beside it', () => {
+  it('includes growth together with purchases', () => {
     const grown = (maximumNodes: number) => {
       const { growths, purchases } = plan({ ...most(maximumNodes), waiting: [work('web', 30)], growth: private_ });
       return [...growths.map(({ nodes }) => `+${nodes}`), ...purchases.map(({ nodes }) => `aws ${nodes.pool}`)];
@@ -817,7 +817,7 @@ describe('a most of nodes', () => {
     );
   });
 
-  it('of which a cluster is bought that serves one source of two', () => {
+  it('permits a cluster for one of two sources', () => {
     const { purchases, verdicts } = plan({ ...most(2), waiting: [work('large', 20), work('small', 5)] });
     expect(purchases.map(({ sources }) => sources)).toEqual([['small']]);
     expect(verdicts.map(({ source, state }) => `${source} ${state}`)).toEqual(['large Refused', 'small Bought']);
@@ -836,7 +836,7 @@ describe('pools that may grow', () => {
     ];
   };
 
-  it('do not grow for pods that have rules about pods on other nodes, as those are not looked at there', () => {
+  it('do not grow for pods with affinity rules about pods on other nodes, which are not evaluated there', () => {
     const labelSelector = { matchLabels: { app: 'web' } };
     const spread = [{ topologyKey: 'zone', maxSkew: 1, whenUnsatisfiable: 'DoNotSchedule', labelSelector }];
     const apartBy = (topologyKey: string) => ({
@@ -859,7 +859,7 @@ describe('pools that may grow', () => {
     expect([apartBy('zone'), { topologySpreadConstraints: spread }].map(ofPods)).toEqual([0, 0]);
   });
 
-  it('grow for no part of a held job of which they cannot take another part', () => {
+  it('do not grow for a part of a held job whose other parts cannot be placed', () => {
     const labels = { matchLabels: { app: 'web' } };
     const terms = [{ topologyKey: 'kubernetes.io/hostname', labelSelector: labels }];
     const near = fitPod({
@@ -875,7 +875,7 @@ describe('pools that may grow', () => {
     expect(grown({ waiting, growth: growth([growing('own', 5, 1)]) })).toEqual(['aws 2']);
   });
 
-  it('grow however many there are, whatever others take', () => {
+  it('grow in any number, whatever other pools take', () => {
     const many = Array.from({ length: 150 }, (_, index) => growing(`own-${index}`, 1, 0));
     const waiting = [work('web', 480)];
     expect(plan({ candidates: [], waiting, growth: growth(many, 500) }).growths).toHaveLength(120);
@@ -888,7 +888,7 @@ describe('pools that may grow', () => {
     expect(only).toMatchObject({ cluster: 'shop/own-149', nodes: 1 });
   });
 
-  it('take work that fits though much that does not was there before it', () => {
+  it('take fitting work although much unfitting work is older', () => {
     const waiting = [
       ...Array.from({ length: 40 }, (_, index) => work(`large-${index}`, 1, '100', { accepts: () => true })),
       ...Array.from({ length: 40 }, (_, index) => work(`far-${index}`, 1, '1', { accepts: () => false })),
@@ -898,7 +898,7 @@ describe('pools that may grow', () => {
     expect(growths).toMatchObject([{ nodes: 1, sources: ['web'] }]);
   });
 
-  it('grow before a cluster is bought, though that would cost less, and say why', () => {
+  it('grow before a cluster is bought, although buying would cost less, with the reason', () => {
     const { growths, purchases, verdicts } = plan({ growth: growth([growing('own', 5, 3)]) });
     expect(purchases).toEqual([]);
     expect(growths).toEqual([
@@ -1037,7 +1037,7 @@ describe('pools that may grow', () => {
     ['nothing for a part', { waiting: [work('web', 600)], growth: growth([growing('own', 5, 1)]) }, []],
   ])('%s', (_, more, expected) => expect(grown(more)).toEqual(expected));
 
-  it('say why they do not, beside the candidates', () => {
+  it('report why they do not grow, beside the candidates', () => {
     const { verdicts } = plan({ waiting: [work('web', 600)], growth: growth([growing('own', 5, 1)]) });
     expect(verdicts[0]!.alternatives?.[0]).toEqual({
       candidate: 'private',
@@ -1045,13 +1045,13 @@ describe('pools that may grow', () => {
     });
   });
 
-  it('leaves nodes to the pods of their own cluster that wait for them', () => {
+  it('leave nodes to the pending pods of their own cluster', () => {
     const coming = { planned: [{ template: template(4), count: 2 }], nodes: [] };
     expect(bought({ supply: [supply('own', 4, 0, coming)] })).toEqual([]);
     expect(bought({ supply: [supply('own', 4, 0, { ...coming, pending: [podOf('3')] })] })).toEqual(['aws 1']);
   });
 
-  it('keeps a cluster whose pool grows, though it is empty', () => {
+  it('keep a growing cluster although it is empty', () => {
     const idle = own('a', { idleSince: NOW - 60 * MINUTE });
     const { removals, growths } = plan({
       clusters: [idle],
@@ -1083,7 +1083,7 @@ describe('a warm cluster', () => {
     ];
   };
 
-  it('is made for each that a candidate asks for, one in each look, of its least size', () => {
+  it('is bought in minimum size for each that a candidate asks for, one per decision', () => {
     const [first, ...others] = plan({ ...quiet, candidates: wanting(2) }).purchases;
     expect(others).toEqual([]);
     expect(first).toMatchObject({ candidate: 'aws', nodes: { pool: 1 }, warm: true, revision: 'now' });
@@ -1091,14 +1091,14 @@ describe('a warm cluster', () => {
     expect(done({ ...quiet, candidates: wanting(1), clusters: [warm('a')] })).toEqual([]);
   });
 
-  it('is made though work waits that nothing on offer takes, and not while work waits that may need the money', () => {
+  it('is bought although waiting work fits no offer, but not while work waits that may need the budget', () => {
     const [huge, dear] = [work('huge', 1, '64'), work('dear', 40)];
     const little = { limits: limits({ hourly: 2_000_000n }), candidates: wanting(1) };
     expect(done({ ...little, waiting: [huge] })).toEqual(['aws 1 warm']);
     expect(done({ ...little, waiting: [huge, dear] })).toEqual([]);
   });
 
-  it('is opened also a moment after something was bought, as it is paid for; what it does not take waits', () => {
+  it('is opened during a cool-down, since it is paid for; work that it does not take waits', () => {
     const lastOut = NOW - 20_000;
     const warmed = { lastOut, warm: [ready('a', 8)] };
     expect(done(warmed)).toEqual(['open a']);
@@ -1171,7 +1171,7 @@ describe('a warm cluster', () => {
     ],
   ])('%s', (_, more, expected) => expect(done(more)).toEqual(expected));
 
-  it('is refused in one verdict with what is to sleep: two with one source would take turns in what is written', () => {
+  it('is refused together with sleeping ones in one verdict: two of one source would alternate in status', () => {
     const both = [{ ...candidate('aws', 1), warm: 1, asleep: 1, revision: 'now' }];
     const { verdicts } = plan({ ...quiet, candidates: both, limits: limits({ hourly: 0n }) });
     expect(verdicts).toEqual([
@@ -1179,7 +1179,7 @@ describe('a warm cluster', () => {
     ]);
   });
 
-  it('stays though it has no work; goes where fewer are asked for, and when its template has changed', () => {
+  it('stays without work, and is removed when fewer are asked for or its template changed', () => {
     const clusters = [warm('a', { at: NOW - 90 * MINUTE }), warm('b')];
     expect(removed({ ...quiet, candidates: wanting(2), clusters })).toEqual([]);
     expect(removed({ ...quiet, candidates: wanting(1), clusters })).toEqual(['b']);
@@ -1193,7 +1193,7 @@ describe('a warm cluster', () => {
   });
 });
 
-describe('a cluster that sleeps', () => {
+describe('a sleeping cluster', () => {
   const price = (hourly: bigint, more: object = {}) => ({
     waking: { hourly, most: hourly, counted: 0n, ...more },
   });
@@ -1301,7 +1301,7 @@ describe('a cluster that sleeps', () => {
     ],
   ])('%s', (_, more, expected) => expect(done(more)).toEqual(expected));
 
-  it('is what one without work becomes where there is room for one that sleeps, and no more', () => {
+  it('replaces a cluster without work as long as more sleeping clusters are asked for', () => {
     const idle = (name: string, more: Partial<OwnCluster> = {}) =>
       own(name, { idleSince: NOW - 60 * MINUTE, revision: 'now', ...more });
     const ends = (more: Partial<ClustersView>) =>
@@ -1316,7 +1316,7 @@ describe('a cluster that sleeps', () => {
   });
 });
 
-describe('a peak that is known before', () => {
+describe('a scheduled peak', () => {
   const peak = (clusters: number, more: Partial<Peak> = {}): Peak => ({
     name: 'sale',
     candidate: undefined,
@@ -1327,7 +1327,7 @@ describe('a peak that is known before', () => {
   });
   const quiet = { waiting: [] };
 
-  it('has so many clusters bought though nothing waits, of their least size, and says why', () => {
+  it('buys its number of clusters in minimum size without waiting work, with the reason', () => {
     const { purchases, verdicts } = plan({ ...quiet, peaks: [peak(2)], clusters: [own('a')] });
     expect(verdicts).toEqual([]);
     expect(purchases).toEqual([
@@ -1360,7 +1360,7 @@ describe('a peak that is known before', () => {
     ],
   ])('%s', (_, more, expected) => expect(bought({ ...quiet, ...more })).toEqual(expected));
 
-  it('says why it has fewer', () => {
+  it('reports why there are fewer clusters', () => {
     const [verdict] = plan({ ...quiet, peaks: [peak(1)], limits: limits({ hourly: 0n }) }).verdicts;
     expect(verdict).toMatchObject({
       source: 'peak sale',
@@ -1369,7 +1369,7 @@ describe('a peak that is known before', () => {
     });
   });
 
-  it('wakes no cluster of somebody, which would not count for it', () => {
+  it('wakes no cluster that the policy did not buy, which would not count', () => {
     const waking = { hourly: 1n, most: 1n, counted: 0n };
     const theirs: WarmCluster = {
       name: 'night',
@@ -1383,12 +1383,12 @@ describe('a peak that is known before', () => {
     expect(purchases).toMatchObject([{ sources: ['peak sale'] }]);
   });
 
-  it('has work wait for the next look, which knows what of it the clusters take', () => {
+  it('makes work wait for the next decision, which knows what the new clusters take', () => {
     expect(bought({ peaks: [peak(1)] })).toEqual(['aws 1']);
     expect(states({ peaks: [peak(1)] })).toEqual(['CoolingDown']);
   });
 
-  it('keeps clusters that are empty until it is over', () => {
+  it('keeps empty clusters until it ends', () => {
     const idle = ['a', 'b', 'c'].map((name) => own(name, { idleSince: NOW - 60 * MINUTE }));
     expect(removed({ ...quiet, clusters: idle, peaks: [peak(2)] })).toEqual(['a']);
     expect(
@@ -1403,11 +1403,11 @@ describe('a peak that is known before', () => {
     expect(removed({ ...quiet, clusters: idle, peaks: [peak(3)] }, NOW + 60 * MINUTE)).toEqual(['a', 'b', 'c']);
   });
 
-  describe('which is the least that the policy always has', () => {
+  describe('a minimum number of clusters', () => {
     const least = (clusters: number): Peak =>
       peak(clusters, { name: '', from: 0, until: Number.POSITIVE_INFINITY, isMinimum: true });
 
-    it('has so many bought, and says whose word it is and why there are fewer', () => {
+    it('buys that number, and reports its source and why there are fewer', () => {
       expect(plan({ ...quiet, peaks: [least(2)], clusters: [own('a')] }).purchases).toMatchObject([
         {
           sources: ['minimumClusters'],
@@ -1424,11 +1424,11 @@ describe('a peak that is known before', () => {
       expect(dear.next).toBeUndefined();
     });
 
-    it('is met by clusters of a peak that is on', () => {
+    it('counts clusters of an active peak', () => {
       expect(bought({ ...quiet, peaks: [peak(2, { candidate: 'gcp' }), least(2)] })).toEqual(['gcp 1', 'gcp 1']);
     });
 
-    it('keeps so many of those without work, also while another one has failed', () => {
+    it('keeps that number without work, even while another cluster failed', () => {
       const idle = ['a', 'b', 'c'].map((name) => own(name, { idleSince: NOW - 60 * MINUTE }));
       expect(removed({ ...quiet, clusters: idle, peaks: [least(2)] })).toEqual(['a']);
       const failed = own('failed', { phase: 'Making', failure: 'none left' });

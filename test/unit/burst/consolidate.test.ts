@@ -112,8 +112,8 @@ const least = (clusters: number): Peak => ({
 const movable = (all: Record<string, Movable>) =>
   new Map(Object.entries(all).map(([name, one]) => [`shop/${name}`, one]));
 
-describe('a cluster with little work', () => {
-  it('is emptied when all of its work has room elsewhere, and says where', () => {
+describe('an underused cluster', () => {
+  it('is emptied when all of its work has room elsewhere, and the room is named', () => {
     const { emptyings, removals, stays } = plan();
     expect(emptyings).toEqual([
       {
@@ -204,13 +204,13 @@ describe('a cluster with little work', () => {
     else expect(said).toContain(why);
   });
 
-  it('is emptied though work waits that no node takes, full or not', () => {
+  it('is emptied although waiting work fits no node', () => {
     const hopeless = [{ ...work('huge', 1), pod: podOf('64') }];
     expect(emptied({ waiting: hopeless })).toEqual(['bought']);
     expect(emptied({ hubWaiting: hopeless })).toEqual(['bought']);
   });
 
-  it('stays while its time is paid for, and is emptied early enough to be gone before more is', () => {
+  it('stays for its paid time, and is emptied early enough to be removed before the next billing step', () => {
     const billing: ClusterBilling = {
       machines: { stepMs: 60 * MINUTE, minimumMs: 0 },
       controlPlane: undefined,
@@ -222,7 +222,7 @@ describe('a cluster with little work', () => {
     expect(emptied(aged(111))).toEqual(['bought']);
   });
 
-  it('is one at a time: the one that saves most for each replica that is moved', () => {
+  it('is emptied alone: the one with the highest saving per moved replica', () => {
     const three = {
       clusters: [own('busy'), own('calm'), own('dear', { hourly: 5_000_000n })],
       movable: movable({
@@ -237,7 +237,7 @@ describe('a cluster with little work', () => {
   });
 });
 
-it('is emptied where more clusters are there than there always are', () => {
+it('is emptied where more clusters than the minimum exist', () => {
   const clusters = [own('bought'), own('busy', { underusedSince: undefined })];
   expect(emptied({ clusters, peaks: [least(1)] })).toEqual(['bought']);
 });
@@ -255,12 +255,12 @@ describe('a cluster that is being emptied', () => {
   const on = (more: Partial<ClustersView> = {}, one: Partial<EmptyingCluster> = {}) =>
     plan({ supply: [supply('private', 8, 4)], clusters: [going], emptying: [seen(one)], ...more });
 
-  it('goes on, and nothing else begins', () => {
+  it('continues, and no other emptying begins', () => {
     const { kept, emptyings, removals } = on();
     expect([kept, emptyings, removals]).toEqual([[], [], []]);
   });
 
-  it('is given back at once when its hub has nothing there any more and nothing runs, and not before', () => {
+  it('is removed once its hub has nothing there and nothing runs, not before', () => {
     const done = { clusters: [{ ...going, idleSince: NOW, hasWork: false }] };
     expect(on(done, { isDone: true }).removals).toEqual([
       { name: 'bought', why: 'its work was moved to other clusters', isFailure: false },
@@ -298,22 +298,22 @@ describe('a cluster that is being emptied', () => {
     expect([removals, purchases]).toEqual([[], []]);
   });
 
-  it('is room for work that waits, of which nothing is bought', () => {
+  it('provides room for waiting work, so that nothing is bought', () => {
     const { verdicts } = on({ waiting: [work('api', 6)] });
     expect(verdicts).toMatchObject([{ source: 'api', state: 'Fits' }]);
   });
 
-  it('goes on while work waits that has room elsewhere, or has none on it either', () => {
+  it('continues while waiting work has room elsewhere, or none on this cluster either', () => {
     expect(on({ waiting: [work('api', 2)] }).kept).toEqual([]);
     expect(on({ waiting: [work('large', 1, '32')] }).kept).toEqual([]);
   });
 
-  it('goes on while work waits of less priority than anything is bought for', () => {
+  it('continues while work below the minimum priority waits', () => {
     const waiting = [work('low', 6, '1', { priority: -1 })];
     expect(on({ waiting, limits: { ...limits, minimumPriority: 0 } }).kept).toEqual([]);
   });
 
-  it('goes on when the hub has begun, though the room that it counted on is taken by what it moves', () => {
+  it('continues once the hub has begun, although moved work now takes the expected room', () => {
     expect(on({ supply: [supply('private', 8, 7)] }).kept).toEqual([]);
   });
 });

@@ -14,7 +14,7 @@ const owned = (kind: string) => ({
 });
 
 describe('pods that wait for a node', () => {
-  it('are one demand where they are alike and of one owner', () => {
+  it('are one demand when they are alike and of one owner', () => {
     const { demands, ignored } = demandOf(pod('1'), pod('1'), pod('2'), pod('1', 'n1'));
     expect(demands.map(({ who, keys, replica, source }) => [who, keys.length, replica.requests.cpu, source])).toEqual([
       ['ReplicaSet shop/web', 2, 1000, 'PendingPods'],
@@ -23,7 +23,7 @@ describe('pods that wait for a node', () => {
     expect(ignored).toEqual([]);
   });
 
-  it('say since when the first of them waits', () => {
+  it('carry the waiting time of the first of them', () => {
     const since = (lastTransitionTime: string) =>
       pod('1', undefined, {
         status: {
@@ -54,13 +54,13 @@ describe('pods that wait for a node', () => {
     ],
     ['it has ended', undefined, pod('1', undefined, { status: { phase: 'Failed' } })],
   ];
-  test.each(nothing)('%s: it buys nothing', (_what, reason, one) => {
+  test.each(nothing)('%s: they buy nothing', (_what, reason, one) => {
     const { demands, ignored } = demandOf(one);
     expect(demands).toEqual([]);
     expect(ignored.map((known) => known.reason)).toEqual(reason ? [reason] : []);
   });
 
-  it('counts what it leaves out, with an example', () => {
+  it('beyond the limit are counted, with an example', () => {
     const gated = [
       pod('1', undefined, scheduled('SchedulingGated')),
       pod('1', undefined, scheduled('SchedulingGated')),
@@ -70,7 +70,7 @@ describe('pods that wait for a node', () => {
     expect(NOT_DEMAND.Gated).toBeTruthy();
   });
 
-  it('a pod of the least priority buys, and so does one that is nominated for a node that is gone', () => {
+  it('buy with the lowest priority, and when nominated for a node that is gone', () => {
     const gone = pod('1', undefined, { status: { ...scheduled('Unschedulable').status, nominatedNodeName: 'n9' } });
     expect(
       demandOf(pod('1', undefined, { spec: { priority: -10 } }), gone).demands.flatMap(({ keys }) => keys),

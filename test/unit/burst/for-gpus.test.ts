@@ -111,14 +111,14 @@ const IN_VAIN = 'has GPUs, for which none of them asks: no pool without GPUs tak
 describe('nodes with GPUs', () => {
   const growth = (more: number) => [{ name: 'own', left: 9, pools: [growing('gpu', 1, 9), growing('plain', 0, more)] }];
 
-  it('are not added to a pool for work that asks for none, once the pool without them is full; and that is said', () => {
+  it('are not added for work without GPU requests when the pool without GPUs is full, and the refusal says so', () => {
     expect(planned(work(2), { growth: growth(2) }).grown).toEqual(['plain 2']);
     const full = planned(work(2), { growth: growth(0) });
     expect(full).toMatchObject({ grown: [], bought: [], verdict: expect.stringMatching(FOR_GPUS) });
     expect(planned(work(2, '1'), { growth: growth(0) }).grown).toEqual(['gpu 2']);
   });
 
-  it('are not bought with a new cluster for work that asks for none, once its pool without them is full; and that is said', () => {
+  it('are not bought in a new cluster for work without GPU requests when its pool without GPUs is full, and the refusal says so', () => {
     const candidates = (most: number) => [candidate('cloud', [offered('gpu', 1, 9), offered('plain', 0, most)])];
     expect(planned(work(3), { candidates: candidates(3) }).bought).toEqual(['cloud {"gpu":0,"plain":3}']);
     const full = planned(work(3), { candidates: candidates(1) });
@@ -126,7 +126,7 @@ describe('nodes with GPUs', () => {
     expect(planned(work(3, '1'), { candidates: candidates(1) }).bought).toEqual(['cloud {"gpu":3,"plain":0}']);
   });
 
-  it('wait for a candidate without them that has reached its maximum, and not for one that cannot be had', () => {
+  it('are not bought while a candidate without GPUs is at its maximum, but are when that candidate is unavailable', () => {
     const plain = { ...candidate('plain', [offered('plain', 0, 9)]), left: 0 };
     const both = [candidate('dear', [offered('gpu', 1, 9)]), plain];
     expect(planned(work(1), { candidates: both })).toMatchObject({
@@ -137,7 +137,7 @@ describe('nodes with GPUs', () => {
     expect(planned(work(1), { candidates: refused })).toMatchObject({ bought: ['dear {"gpu":1}'] });
   });
 
-  it('are had where nothing else takes the work, and the decision says so', () => {
+  it('are bought when no other node takes the work, and the decision says so', () => {
     const pools = [
       growing('gpu', 1, 9),
       {

@@ -52,7 +52,7 @@ const DAYS: Record<string, Day> = {
 };
 
 it.each(Object.entries(DAYS))(
-  '%s is served as it was',
+  '%s is served as in the recorded run',
   async (name, { policy, profile: more, own, events, minutes }) => {
     const fleet = new BurstFleet(policy, own);
     fleet.profile = profile(more);

@@ -47,7 +47,7 @@ async function opened(stored: unknown): Promise<BurstTestbed> {
 
 const spentOf = ({ spent }: StoredReceipt) => Object.values(spent).reduce((sum, amount) => sum + Number(amount), 0);
 
-describe('receipts that earlier commits wrote', () => {
+describe('receipts written by earlier commits', () => {
   it.each(of<StoredReceipt>('BurstPolicy'))('of a policy are opened: $phase', async ({ receipt }) => {
     const bed = await opened(receipt);
     expect(await burstReceipts(bed.deps.garden, 'kube-system').read('shop/peak')).toEqual(receipt);
@@ -63,12 +63,9 @@ describe('receipts that earlier commits wrote', () => {
     expect(bed.clusters().filter(({ metadata }) => !names.includes(metadata.name))).toEqual([]);
   });
 
-  it.each(of<StoredReceipt>('BurstPolicy'))(
-    'of a policy are stored byte for byte as they were: $phase',
-    ({ receipt }) => {
-      expect(JSON.stringify(storedReceipt(readReceipt(receipt)))).toBe(JSON.stringify(receipt));
-    },
-  );
+  it.each(of<StoredReceipt>('BurstPolicy'))('of a policy are stored unchanged byte for byte: $phase', ({ receipt }) => {
+    expect(JSON.stringify(storedReceipt(readReceipt(receipt)))).toBe(JSON.stringify(receipt));
+  });
 
   it.each(of<MembershipReceipt>('Membership'))('of a membership are opened: $phase', async ({ receipt }) => {
     const garden = new MemoryObjects();
@@ -82,7 +79,7 @@ describe('receipts that earlier commits wrote', () => {
 const [known] = of<StoredReceipt>('BurstPolicy').filter(({ receipt }) => receipt.purchases.length > 0);
 const [purchase] = known!.receipt.purchases;
 
-describe('a receipt that is not understood', () => {
+describe('an unreadable receipt', () => {
   it.each([
     ['nothing but the name of its policy is in it', { policy: { name: 'peak' } }, 'policy.namespace'],
     ['it is of another form', { ...known!.receipt, purchases: { one: purchase } }, 'purchases'],
@@ -131,7 +128,7 @@ describe('a receipt that is not understood', () => {
     expect(bed.objects.find(SECRETS, bed.recordName(), 'kube-system')).toEqual(before);
   });
 
-  it('leaves work of its policy to no other one, which would buy for it twice', async () => {
+  it('of a policy keeps its work from other policies, which would buy a second time', async () => {
     const bed = await opened({ ...known!.receipt, purchases: {} });
     bed.objects.put(policyNamed('later', {}, bed.now));
     bed.demands = [demand('Deployment shop/web', 3)];
@@ -139,7 +136,7 @@ describe('a receipt that is not understood', () => {
     expect(bed.clusters()).toEqual([]);
   });
 
-  it('of a membership is not taken for none', async () => {
+  it('of a membership does not count as missing', async () => {
     const [one] = of<MembershipReceipt>('Membership');
     const garden = new MemoryObjects();
     const cache = { get: () => undefined, absorb: () => {}, waitFor: async () => {} } as never;
@@ -148,7 +145,7 @@ describe('a receipt that is not understood', () => {
     await expect(receipts.read('shop/demo.production')).rejects.toThrow('cannot be read (parked:');
   });
 
-  it('keeps what a later Coppice has added to purchases of each kind that is', () => {
+  it('of a later Coppice keeps unknown fields of purchases of each kind', () => {
     const later = { later: { is: 'kept' } };
     const wide = of<StoredReceipt>('BurstPolicy').map(({ receipt: { growths, wakes, purchases, ...receipt } }) => ({
       ...later,
@@ -160,7 +157,7 @@ describe('a receipt that is not understood', () => {
     for (const stored of wide) expect(storedReceipt(readReceipt(stored))).toEqual(stored);
   });
 
-  it('keeps what a later Coppice has added to one that is', async () => {
+  it('of a later Coppice keeps unknown fields of each phase', async () => {
     const stored = { ...known!.receipt, later: 1, purchases: [{ ...purchase, later: { is: 'kept' } }] };
     const bed = await opened(stored);
     await bed.look(MINUTE);

@@ -68,8 +68,8 @@ function begun(names: readonly string[], pods: readonly Pod[], volumes: VolumeFa
   return planNodes(view).shrinkage.begin.map((one) => one.node);
 }
 
-describe('a pod with data on the disk of a machine', () => {
-  it('keeps its node, and not one that pods without data could leave', () => {
+describe("a pod with data on a machine's disk", () => {
+  it('keeps its node, and not another that pods without data could leave', () => {
     const pods = [pod('1', 'n1', HAS_DATA), pod('1', 'n2'), pod('1', 'n2')];
     expect(begun(['n1', 'n2'], pods, volumeOn('n1'))).toEqual(['n2']);
     expect(begun(['n1', 'n2'], [pod('1', 'n1'), ...pods.slice(1)], volumeOn('n1'))).toEqual(['n1']);
@@ -85,16 +85,16 @@ describe('a pod with data on the disk of a machine', () => {
     return planGrowth({ ...view, emptying: [] }).sizes.map(({ pool, count }) => `${pool} ${count}`);
   };
 
-  it('buys no node once its own has gone: none would have its data', () => {
+  it('buys no node after its own is gone, since no new node would have the data', () => {
     expect(bought(volumeOn('gone'))).toEqual([]);
   });
 
-  it('buys one while its volume is still to be made, which is made wherever it comes to', () => {
+  it('buys a node while its volume does not exist yet, since the volume follows the node', () => {
     expect(bought(volumeFacts({ claims: [claim()], classes }))).toEqual(['a 1']);
   });
 });
 
-it('what makes the volumes keeps no node, and buys none', () => {
+it('of the volume provisioner keeps no node, and buys none', () => {
   const { metadata, spec } = provisionerManifests(local.machineVolumes!);
   const made = { ...pod('5m'), metadata: { ...spec.template.metadata, name: 'one', namespace: metadata.namespace! } };
   expect(isSystem(made)).toBe(true);

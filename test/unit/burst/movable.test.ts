@@ -44,12 +44,12 @@ const inside = (more: Partial<Inside> = {}): Inside => ({
   ...more,
 });
 
-it('is all that the hub has placed, with what its pods ask for', () => {
+it("movable work is everything the hub has placed, with its pods' requests", () => {
   const found = movableWork([web], inside());
   expect(found).toMatchObject({ work: [{ source: web.source, count: 2, pod: { requests: { cpu: 1000 } } }] });
 });
 
-it('counts pods of one workload that differ apart, and leaves out those that end', () => {
+it('movable work counts differing pods of one workload separately, and excludes ending pods', () => {
   const larger = { containers: [{ name: 'web', resources: { requests: { cpu: '2' } } }] };
   const ending = pod('web-3', { metadata: { deletionTimestamp: '2026-11-23T12:00:00Z' } });
   const pods = [pod('web-1'), pod('web-2', { spec: larger }), ending];
@@ -61,7 +61,7 @@ it('counts pods of one workload that differ apart, and leaves out those that end
   });
 });
 
-it('is all of it where a PodDisruptionBudget allows it, is of others, or selects nothing', () => {
+it('movable work includes pods whose PodDisruptionBudget permits it, selects others, or selects nothing', () => {
   const budgets = [
     budget(1, { matchLabels: { app: 'web' } }),
     budget(0, { matchLabels: { app: 'db' } }),

@@ -74,7 +74,7 @@ function fitsForSure(life: NodeLife, cpus: readonly number[]): boolean {
   return alike && supply.reduce((sum, free) => sum + Math.floor(free / cpus[0]!), 0) >= cpus.length;
 }
 
-describe('whatever pods, pools and machines do', () => {
+describe('any sequence of events of pods, pools and machines', () => {
   holds(
     'decisions keep to all limits, take no node that is needed or protected, buy nothing that is there, and come to an end',
     (choose) => {

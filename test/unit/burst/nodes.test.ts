@@ -14,12 +14,12 @@ import { demand, MINUTE, NOW, node, nodesView, pod, poolView, stateOf } from '..
 const grow = (more: Partial<NodesView>) => planGrowth({ ...nodesView(more), emptying: [] });
 const sizes = (more: Partial<NodesView>) => grow(more).sizes.map(({ pool, count }) => `${pool} ${count}`);
 
-describe('more nodes for pods that wait', () => {
-  it('from zero, as many as they need', () => {
+describe('new nodes for pending pods', () => {
+  it('are as many as the pods need, from zero', () => {
     expect(sizes({ demands: [demand(5, '2')], pools: [poolView('a')] })).toEqual(['a 3']);
   });
 
-  it('of the pool that costs least for them', () => {
+  it('come from the pool with the lowest cost for the pods', () => {
     const pools = [
       poolView('dear', { price: 5 }),
       poolView('cheap', { price: 1 }),
@@ -29,7 +29,7 @@ describe('more nodes for pods that wait', () => {
     expect(sizes({ demands: [demand(16, '4')], pools })).toEqual(['large 1']);
   });
 
-  it('last of pools of which a cloud took machines away, and then of the one that costs least for them', () => {
+  it('come last from pools whose spot machines were reclaimed, and then from the cheapest', () => {
     const taken = (name: string, cpu: string, price: number): PoolView => {
       const { offer, ...view } = poolView(name, { cpu, price });
       return { ...view, offer: { ...offer!, isLast: true } };
@@ -41,7 +41,7 @@ describe('more nodes for pods that wait', () => {
     expect(sizes({ demands: [demand(1, '4')], pools: [taken('free', '64', 0), dear] })).toEqual(['dear 1']);
   });
 
-  it('none where there is room', () => {
+  it('are not bought where there is room', () => {
     const growth = grow({
       state: stateOf([node('n1')]),
       demands: [demand(2, '2')],
@@ -51,7 +51,7 @@ describe('more nodes for pods that wait', () => {
     expect(growth.placed.size).toBe(2);
   });
 
-  it('none twice: what was ordered counts until it is there', () => {
+  it('are not bought twice: ordered nodes count until they exist', () => {
     const ordered = poolView('a', { count: 3, present: 1, decidedAt: NOW - MINUTE });
     const view = { state: stateOf([node('n1')], [pod('4', 'n1')]), demands: [demand(2, '4')], pools: [ordered] };
     expect(grow(view)).toMatchObject({ sizes: [], waiting: [] });
@@ -60,7 +60,7 @@ describe('more nodes for pods that wait', () => {
     ).toMatchObject([{ pool: 'a', count: 4 }]);
   });
 
-  it('of another pool where what was ordered is sold out or late, which is then not asked for any more', () => {
+  it('come from another pool when ordered nodes are sold out or late, and that order ends', () => {
     const order = { count: 1, present: 0, decidedAt: NOW - MINUTE };
     const { offer: _, ...none } = poolView('a', { ...order, soldOut: 'all its machine types are sold out' });
     const late = poolView('a', { ...order, decidedAt: NOW - PROVISION_MS - 1 });
@@ -72,7 +72,7 @@ describe('more nodes for pods that wait', () => {
     }
   });
 
-  it('what does not come is given up once nobody waits, but not below a floor', () => {
+  it('that do not come are given up once no pod waits, but not below a floor', () => {
     const late = poolView('a', { count: 3, present: 1, decidedAt: NOW - PROVISION_MS - 1 });
     const view = { state: stateOf([node('n1')]), pools: [late] };
     expect(grow(view).sizes).toMatchObject([{ pool: 'a', count: 1, why: expect.stringContaining('nobody waits') }]);
@@ -80,7 +80,7 @@ describe('more nodes for pods that wait', () => {
     expect(sizes({ ...view, demands: [demand(1, '64')] })).toEqual([]);
   });
 
-  it('within the maximum of the pool and of the cluster, and says what stands against it', () => {
+  it('stay within the maximum of pool and cluster, and the limit is reported', () => {
     const full = grow({ demands: [demand(3, '4')], pools: [poolView('a', { maximum: 2 })] });
     expect(full.sizes).toMatchObject([{ pool: 'a', count: 2 }]);
     expect(full.waiting).toMatchObject([
@@ -89,7 +89,7 @@ describe('more nodes for pods that wait', () => {
     expect(sizes({ demands: [demand(3, '4')], pools: [poolView('a')], most: 1 })).toEqual(['a 1']);
   });
 
-  it('within the quota: what it refuses of one pool goes to another that it lets be', () => {
+  it('stay within the quota: what it refuses of one pool comes from another that it permits', () => {
     const refused = (sizes: ReadonlyMap<string, number>) => (sizes.get('gpu')! > 1 ? 'quota "q" allows 1' : undefined);
     const pools = [poolView('gpu', { price: 1 }), poolView('plain', { price: 2, maximum: 1 })];
     const growth = grow({ demands: [demand(3, '4')], pools, refused });
@@ -97,13 +97,13 @@ describe('more nodes for pods that wait', () => {
     expect(growth.waiting).toMatchObject([{ pods: 1, reason: 'OverQuota', detail: 'quota "q" allows 1' }]);
   });
 
-  it('none for what no new node would take, and says so', () => {
+  it('are not bought for pods that fit no new node, with the reason', () => {
     const { sizes: bought, waiting } = grow({ demands: [demand(1, '64')], pools: [poolView('a')] });
     expect(bought).toEqual([]);
     expect(waiting).toMatchObject([{ reason: 'Incurable', detail: expect.stringContaining('Insufficient cpu') }]);
   });
 
-  it('none for system pods alone; with others their share is counted', () => {
+  it('are not bought for system pods alone; with others their share is counted', () => {
     const dns = demand(2, '4', { isSystem: true, who: 'ReplicaSet kube-system/coredns' });
     const alone = grow({ demands: [dns], pools: [poolView('a')], hasWork: false });
     expect(alone).toMatchObject({ sizes: [], waiting: [{ reason: 'SystemOnly', pods: 2 }] });
@@ -112,7 +112,7 @@ describe('more nodes for pods that wait', () => {
     expect(sizes({ demands: [dns, demand(1, '64')], pools: [poolView('a')], hasWork: false })).toEqual([]);
   });
 
-  it('none for system pods where a node for the work has room for them, whatever is cheapest', () => {
+  it('are not bought for system pods where a node for the work has room for them, whatever is cheapest', () => {
     const dns = demand(2, '100m', { isSystem: true });
     const system = { ...dns, replica: { ...dns.replica, priority: 2_000_000_000 } };
     const pools = [poolView('small', { cpu: '2', price: 1 }), poolView('big', { cpu: '16', price: 6 })];
@@ -126,14 +126,14 @@ describe('more nodes for pods that wait', () => {
     expect(growth.placed.get('dns')).toBe('n1');
   });
 
-  it('of the pool in which DaemonSets leave room, before a pod of theirs exists; one that is too large takes none', () => {
+  it('come from a pool with room beside DaemonSets whose pods do not exist yet; a too large DaemonSet takes none', () => {
     const daemons = (cpu: string) => daemonSetsOf([], [daemonSet(cpu)]).map(({ pod: one }) => one);
     const pools = [poolView('small', { cpu: '2', price: 1 }), poolView('big', { cpu: '8', price: 4 })];
     expect(sizes({ demands: [demand(1, '1')], pools, daemons: daemons('1500m') })).toEqual(['big 1']);
     expect(sizes({ demands: [demand(1, '1')], pools: [pools[0]!], daemons: daemons('3') })).toEqual(['small 1']);
   });
 
-  it('of nodes with GPUs only for pods that ask for GPUs, or that no other pool would take; and that is said', () => {
+  it('have GPUs only for pods that request GPUs or fit no other pool, with the reason', () => {
     const gpu = poolView('gpu', { cpu: '16', price: 10 });
     const allocatable = { ...gpu.offer!.template.allocatable, others: new Map([['nvidia.com/gpu', 1]]) };
     const dear = { ...gpu, offer: { ...gpu.offer!, template: { ...gpu.offer!.template, allocatable } } };
@@ -160,13 +160,13 @@ describe('more nodes for pods that wait', () => {
     expect(grow({ demands: [demand(1, '15')], pools: [none, dear] }).waiting).toMatchObject([{ reason: 'NoOffer' }]);
   });
 
-  it('says for whom, since when, and how many', () => {
+  it('are ordered with the pods, their waiting time and their number', () => {
     expect(grow({ demands: [demand(5, '2')], pools: [poolView('a')] }).sizes[0]!.why).toBe(
       '5 pods waited for 3 nodes, first of ReplicaSet shop/web since 2026-11-22T23:59:50Z',
     );
   });
 
-  it('uses a node that is being emptied before it buys one', () => {
+  it('are not bought while a node that is being emptied can take the pods', () => {
     const cordoned = node('n1', 'a', { spec: { unschedulable: true } });
     const growth = planGrowth({
       ...nodesView({
@@ -193,7 +193,7 @@ const daemonSet = (cpu: string) => ({
   },
 });
 
-it('a DaemonSet takes its share of a new node by its pods, too, which its controller has pinned to others', () => {
+it('reserve the share of DaemonSet pods that their controller has pinned to other nodes', () => {
   const terms = [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['n1'] }] }];
   const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } };
   const live = pod('3', 'n1', {
@@ -228,7 +228,7 @@ function cluster(names: string[], pods: Pod[], more: Partial<NodesView> = {}, po
 const shrink = (view: NodesView) => planNodes(view).shrinkage;
 const begun = (view: NodesView) => shrink(view).begin.map((one) => one.node);
 
-it('docs/concepts/sizes.md shows why pods buy nothing', async () => {
+it('are explained in docs/concepts/sizes.md, which names why pods buy nothing', async () => {
   const page = await readFile(new URL('../../../docs/concepts/sizes.md', import.meta.url), 'utf8');
   for (const list of [NOT_DEMAND, WAITS])
     expect(page).toContain(
@@ -238,12 +238,12 @@ it('docs/concepts/sizes.md shows why pods buy nothing', async () => {
     );
 });
 
-describe('fewer nodes', () => {
-  it('all on which nothing runs, at once', () => {
+describe('removed nodes', () => {
+  it('are all empty ones at once', () => {
     expect(begun(cluster(['n1', 'n2', 'n3'], [pod('1', 'n2')]))).toEqual(['n1', 'n3']);
   });
 
-  it('then one whose pods have room elsewhere, the one with fewest, and no second beside it', () => {
+  it('include one node whose pods have room elsewhere, the one with fewest pods, and no second beside it', () => {
     const pods = [pod('1', 'n1'), pod('1', 'n1'), pod('1', 'n2'), pod('1', 'n3'), pod('1', 'n3')];
     const view = cluster(['n1', 'n2', 'n3'], pods);
     expect(shrink(view)).toMatchObject({ begin: [{ node: 'n2', why: 'its 1 pod have room elsewhere' }] });
@@ -251,20 +251,20 @@ describe('fewer nodes', () => {
     expect(begun(draining)).toEqual([]);
   });
 
-  it('rather one with pods that only serve others than one with somebody’s work', () => {
+  it('are rather nodes with serving pods of the system than nodes with workloads', () => {
     const dns = { metadata: { namespace: 'kube-system', labels: { 'k8s-app': 'kube-dns' } } };
     const pods = [pod('1', 'n1'), pod('1', 'n2', dns), pod('1', 'n2', dns)];
     expect(begun(cluster(['n1', 'n2'], pods))).toEqual(['n2']);
   });
 
-  it('none whose pods have no room elsewhere; one that is being emptied stays then', () => {
+  it('exclude nodes whose pods have no room elsewhere; a node being emptied stays then', () => {
     const view = cluster(['n1', 'n2'], [pod('3', 'n1'), pod('3', 'n2')]);
     expect(shrink(view)).toEqual({ unneeded: [], begin: [], keep: [], held: [], pinned: [] });
     const draining = { ...view, nodes: view.nodes.map((one) => ({ ...one, isEmptying: one.name === 'n2' })) };
     expect(shrink(draining).keep).toEqual([{ node: 'n2', why: 'its pods have no room elsewhere' }]);
   });
 
-  it('not before its time, and says when that is', () => {
+  it('are removed only after their waiting time, and the time is reported', () => {
     const view = cluster(['n1'], [], { unneededSince: new Map([['n1', NOW - MINUTE]]) });
     expect(shrink(view)).toEqual({
       unneeded: ['n1'],
@@ -277,28 +277,28 @@ describe('fewer nodes', () => {
     expect(shrink({ ...view, unneededSince: new Map() }).next).toBe(NOW + 10 * MINUTE);
   });
 
-  it('no fewer than the minimum, nor than a floor lets be', () => {
+  it('leave the minimum and any floor', () => {
     expect(begun(cluster(['n1', 'n2', 'n3'], [], {}, { minimum: 2 }))).toEqual(['n1']);
     const mayShrink = (sizes: ReadonlyMap<string, number>) => sizes.get('a')! >= 2;
     expect(begun(cluster(['n1', 'n2', 'n3'], [], { mayShrink }))).toEqual(['n1']);
   });
 
-  it('none on which pods that wait have room', () => {
+  it('exclude nodes on which pending pods have room', () => {
     expect(begun(cluster(['n1'], [], { demands: [demand(1, '4')] }))).toEqual([]);
   });
 
-  it('while something is to come or waits, only those on which nothing runs', () => {
+  it('are only empty ones while pods or ordered nodes are pending', () => {
     const view = cluster(['n1', 'n2', 'n3'], [pod('4', 'n1'), pod('1', 'n2')], { demands: [demand(1, '1')] });
     expect(begun(view)).toEqual(['n3']);
   });
 
-  it('to zero: system pods keep no node where nothing else runs, and do where something does', () => {
+  it('include the last node: system pods alone keep no node', () => {
     const dns = pod('1', 'n1', { metadata: { namespace: 'kube-system', labels: { 'k8s-app': 'kube-dns' } } });
     expect(begun(cluster(['n1'], [dns], { hasWork: false }))).toEqual(['n1']);
     expect(begun(cluster(['n1'], [dns], { hasWork: true }))).toEqual([]);
   });
 
-  it('none where nobody can take named ones away', () => {
+  it('are none where named nodes cannot be removed', () => {
     expect(shrink(cluster(['n1'], [], { mayTakeNodes: false }))).toEqual({
       unneeded: [],
       begin: [],
@@ -308,13 +308,13 @@ describe('fewer nodes', () => {
     });
   });
 
-  describe('as many as the disruption budgets of their pool let be missing', () => {
+  describe('the number of nodes that disruption budgets of a pool permit to be missing', () => {
     const of = (budgets: DisruptionBudget[], missing = 0, now = NOW) => ({
       disruption: { limits: budgetLimitsOf(budgets, 4, now).limits, missing },
     });
     const names = ['n1', 'n2', 'n3', 'n4'];
 
-    it('empty ones too, and says which budget holds back how many', () => {
+    it('limits empty nodes too, and the limiting budget is reported', () => {
       const view = cluster(names, [], {}, of([{ nodes: 3 }, { nodes: '26%' }]));
       expect(shrink(view)).toMatchObject({
         unneeded: names,
@@ -323,7 +323,7 @@ describe('fewer nodes', () => {
       });
     });
 
-    it('less those that are missing already, or are being emptied', () => {
+    it('is reduced by nodes that are missing or being emptied already', () => {
       expect(begun(cluster(names, [], {}, of([{ nodes: 2 }], 1)))).toEqual(['n1']);
       const view = cluster(names, [], {}, of([{ nodes: 2 }]));
       expect(begun({ ...view, nodes: view.nodes.map((one) => ({ ...one, isEmptying: one.name === 'n4' })) })).toEqual([
@@ -331,7 +331,7 @@ describe('fewer nodes', () => {
       ]);
     });
 
-    it('by the reason for which they would go', () => {
+    it('depends on the reason of the removal', () => {
       const view = cluster(names, [pod('1', 'n1'), pod('1', 'n2')], {}, of([{ nodes: 0, reasons: ['Underutilized'] }]));
       expect(begun(view)).toEqual(['n3', 'n4']);
       const pods = names.map((name) => pod('1', name));
@@ -340,7 +340,7 @@ describe('fewer nodes', () => {
       expect(begun(cluster(names, pods, {}, of([{ nodes: 0, reasons: ['Empty'] }])))).toEqual(['n1']);
     });
 
-    it('a node that is being emptied stays when a budget becomes tighter, unless its pods have left', () => {
+    it('keeps a node that is being emptied when a budget becomes tighter, unless its pods have left', () => {
       const pods = [pod('1', 'n1'), pod('1', 'n2')];
       const view = cluster(names, pods, {}, of([{ nodes: 0, schedule: '0 0 * * *', duration: '1h' }]));
       const emptying = { ...view, nodes: view.nodes.map((one) => ({ ...one, isEmptying: /n[23]/.test(one.name) })) };
@@ -395,7 +395,7 @@ describe('fewer nodes', () => {
     ],
     ['Karpenter’s mark on the node', 'do-not-disrupt', {}, { annotations: { 'karpenter.sh/do-not-disrupt': 'true' } }],
   ];
-  test.each(marks)('%s: whether a node stays', (_what, says, ofPod, ofNode) => {
+  test.each(marks)('decides whether a node stays: %s', (_what, says, ofPod, ofNode) => {
     const why = whyNodeStays(node('n1', 'a', { metadata: { name: 'n1', ...ofNode } }), [
       pod('1', 'n1', { metadata: ofPod }),
     ]);
@@ -404,7 +404,7 @@ describe('fewer nodes', () => {
   });
 });
 
-describe('a decision that may ask only so many questions', () => {
+describe('a decision with a question limit', () => {
   /** Pods of which each differs from the others, and that only a new node takes. */
   const different = (count: number) =>
     Array.from({ length: count }, (_, index) => demand(1, `${3000 - index}m`, { keys: [`u${index}`] }));
@@ -419,7 +419,7 @@ describe('a decision that may ask only so many questions', () => {
   };
   const pods = full.map((name) => pod('2', name));
 
-  it.each([400, 1_000, 2_000, 4_000, 8_000])('buys something at each look: of %i', (left) => {
+  it.each([400, 1_000, 2_000, 4_000, 8_000])('buys something in each run, with limit %i', (left) => {
     const view = bounded(left, pods);
     const more = { demands: different(300), pools: [poolView('a', { count: 20, present: 20, maximum: 1000 })] };
     const { sizes: bought } = planNodes({ ...view, ...more }).growth;
@@ -429,7 +429,7 @@ describe('a decision that may ask only so many questions', () => {
     expect(isNew.sizes[0]?.count).toBeGreaterThan(20);
   });
 
-  it('opens no node for nobody, however little is left', () => {
+  it('opens no unused node, however few questions are left', () => {
     for (let left = 1; left < 200; left++) {
       const state = stateOf([], [], { work: { left } });
       for (const one of grow({ state, demands: different(50), pools: [poolView('a')] }).sizes)
@@ -437,7 +437,7 @@ describe('a decision that may ask only so many questions', () => {
     }
   });
 
-  it('has nodes go that nobody needs, though pods that no node takes use up what growth may ask', () => {
+  it('removes unused nodes although unfitting pods use up the questions for growth', () => {
     const light = full.map((name) => pod('1', name));
     const impossible = Array.from({ length: 300 }, (_, index) => demand(1, `${900_000 - index}m`));
     const view = bounded(8_000, light);
@@ -445,7 +445,7 @@ describe('a decision that may ask only so many questions', () => {
   });
 });
 
-describe('when a disruption budget holds', () => {
+describe('an active disruption budget', () => {
   const HOUR = 60 * MINUTE;
   /** NOW is a Monday, midnight in UTC. */
   const workdays = { nodes: 0, schedule: '0 8 * * 1-5', duration: '10h' };
@@ -454,20 +454,20 @@ describe('when a disruption budget holds', () => {
     return { nodes: limits[0]?.nodes, changes: changesAt.map((time) => (time - NOW) / HOUR) };
   };
 
-  it('in its hours, and tells when that changes', () => {
+  it('applies in its hours, and the next change is reported', () => {
     expect(at(NOW)).toEqual({ nodes: undefined, changes: [8] });
     expect(at(NOW + 8 * HOUR)).toEqual({ nodes: 0, changes: [18] });
     expect(at(NOW + 18 * HOUR - 1)).toEqual({ nodes: 0, changes: [18] });
     expect(at(NOW + 18 * HOUR)).toEqual({ nodes: undefined, changes: [32] });
   });
 
-  it('always without a schedule; never by a date that never comes; always by one that cannot be read', () => {
+  it('applies always without a schedule or with an unreadable one, and never with an impossible date', () => {
     expect(at(NOW, { nodes: 3 })).toEqual({ nodes: 3, changes: [] });
     expect(at(NOW, { ...workdays, schedule: '0 0 30 2 *' })).toEqual({ nodes: undefined, changes: [] });
     expect(at(NOW, { ...workdays, schedule: '0 8 * * 5-1' })).toEqual({ nodes: 0, changes: [] });
   });
 
-  it('a percentage is rounded up', () => {
+  it('rounds a percentage up', () => {
     expect(['10%', '0%', '100%', '7'].map((nodes) => at(NOW, { nodes }, 11).nodes)).toEqual([2, 0, 11, 7]);
   });
 });

@@ -15,7 +15,7 @@ const asking = (name: string, cpu: string): FitPod =>
     spec: { containers: [{ name: 'c', resources: { requests: { cpu } } }] },
   });
 
-it('does not promise a pod the part of an ordered node that a DaemonSet will take', () => {
+it('planNodes does not promise a pod the part of an ordered node that a DaemonSet will take', () => {
   const template = {
     id: 'web',
     labels: {},

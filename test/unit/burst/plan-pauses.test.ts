@@ -27,7 +27,7 @@ function view(): NodesView {
   });
 }
 
-it('planNodesInSteps decides the same with pauses, and no stretch between two of them is a large part of the whole', () => {
+it('planNodesInSteps decides the same with pauses, with short stretches between them', () => {
   const work = planNodesInSteps(view());
   const stretches: number[] = [];
   for (;;) {

@@ -71,20 +71,20 @@ describe('a node with a pod that has a claim', () => {
     );
   });
 
-  it('stays when no other node reaches its volume', () => {
+  it('stays when no other node reaches the volume', () => {
     const says = stays('has data that no other node reaches (PersistentVolumeClaim data)');
     expect(planned([boundClaim('data', { ...CSI, ...reachedWhere(HOST, 'n1') })])).toEqual(says);
     expect(planned([boundClaim('data', { ...CSI, ...reachedWhere(ZONE, 'a') })], ['a', 'b'])).toEqual(says);
   });
 
-  it('stays when the other nodes that reach its volume are full', () => {
+  it('stays when the other nodes that reach the volume are full', () => {
     const inZone = [boundClaim('data', { ...CSI, ...reachedWhere(ZONE, 'a') })];
     const zones = ['a', 'b', 'a'];
     expect(planned(inZone, zones)).toEqual(GOES);
     expect(planned(inZone, zones, [pod('4', 'n3')]).goes).toEqual([]);
   });
 
-  it('stays when what it uses is not known, or its volume is not', () => {
+  it('stays when its use, or its volume, is unknown', () => {
     expect(planned(undefined)).toEqual(
       stays('uses PersistentVolumeClaim data, and the volumes of the cluster are not known'),
     );
@@ -96,7 +96,7 @@ describe('a node with a pod that has a claim', () => {
     expect(planned([{ claim: unbound, volume }])).toEqual(unknown);
   });
 
-  it('stays when pods share a volume that one node has at a time, and goes when many may have it', () => {
+  it('stays when pods share a ReadWriteOnce volume, and goes for a ReadWriteMany volume', () => {
     const other = [pod('1', 'n1', claims('data'))];
     expect(planned([boundClaim('data', CSI)], ['a', 'a'], other)).toEqual(
       stays('shares PersistentVolumeClaim data with other pods, which must be on one node'),
@@ -106,7 +106,7 @@ describe('a node with a pod that has a claim', () => {
       expect(planned([boundClaim('data', CSI, modes)], ['a', 'a'], other)).toEqual(GOES);
   });
 
-  it('goes when only one pod at all may have the volume: it is the one that moves', () => {
+  it('goes with a ReadWriteOncePod volume, since the single pod moves', () => {
     expect(planned([boundClaim('data', CSI, ['ReadWriteOncePod'])])).toEqual(GOES);
   });
 });

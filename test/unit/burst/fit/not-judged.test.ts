@@ -87,8 +87,8 @@ const EXAMPLES: Record<NotJudgedReason, { spec: object; facts?: ClusterFacts }> 
   BadQuantity: { spec: { containers: [{ name: 'c', resources: { requests: { cpu: '9'.repeat(30) } } }] } },
 };
 
-describe('what is not judged', () => {
-  it.each(Object.keys(NOT_JUDGED) as NotJudgedReason[])('buys nothing and says %s, as the docs do', (reason) => {
+describe('a pod rule that fit does not judge', () => {
+  it.each(Object.keys(NOT_JUDGED) as NotJudgedReason[])('buys nothing and gives reason %s, as documented', (reason) => {
     const { spec, facts } = EXAMPLES[reason];
     const pod = buildPod({
       metadata: { name: 'p', namespace: 'n' },

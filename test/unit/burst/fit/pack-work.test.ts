@@ -19,7 +19,7 @@ const pending = (count: number) =>
   });
 const nodes = Array.from({ length: 100 }, (_, index) => node(`n${index}`));
 
-it('pack asks no more questions than a decision may, and says so of the pods that are left', () => {
+it('pack stays within the question limit of a decision, and reports the remaining pods', () => {
   const work = { left: 1_000 };
   const state = clusterState({ nodes, pods: [], work });
   const { unplaced } = pack(pending(500), state);
@@ -30,7 +30,7 @@ it('pack asks no more questions than a decision may, and says so of the pods tha
   expect(work.left).toBeGreaterThan(-500 * 100);
 });
 
-it('packings of one decision share its work', () => {
+it('packings of one decision share its question limit', () => {
   const work = { left: 1_000 };
   const state = clusterState({ nodes, pods: [], work });
   state.whatIf(() => pack(pending(500), state));
@@ -38,7 +38,7 @@ it('packings of one decision share its work', () => {
   expect([...unplaced.values()][0]?.misfits[0]?.message).toContain('not looked at');
 });
 
-it('pack looks at all pods where nobody bounds its work', () => {
+it('pack considers all pods without a limit', () => {
   const { unplaced } = pack(pending(500), clusterState({ nodes, pods: [] }));
   const messages = [...unplaced.values()].flatMap(({ misfits }) => misfits.map(({ message }) => message));
   expect(messages.some((message) => message.startsWith('not looked at'))).toBe(false);

@@ -38,20 +38,20 @@ const pending = (count: number, of: PendingPod['pod'], prefix = 'p'): PendingPod
   Array.from({ length: count }, (_, index) => ({ key: `${prefix}${index}`, pod: of }));
 
 describe('packing pods', () => {
-  it('fills nodes that are there before it buys', () => {
+  it('fills existing nodes before it buys', () => {
     const state = cluster(node('a'));
     const { placed, opened } = pack(pending(3, asking('2')), state, { offers: [offer(1, template('small', '2'))] });
     expect([...placed.values()]).toEqual(['a', 'a']);
     expect(opened.map(({ pods }) => pods.length)).toEqual([1]);
   });
 
-  it('buys what is cheapest for what it holds', () => {
+  it('buys the node that is cheapest for the pods it holds', () => {
     const offers = [offer(4, template('large', '5')), offer(1, template('small', '1'))];
     const { opened } = pack(pending(7, asking('1')), cluster(), { offers });
     expect(opened.map(({ offer: { template: of } }) => of.id).sort()).toEqual(['large', 'small', 'small']);
   });
 
-  it('keeps limits, and names the one that was reached', () => {
+  it('keeps limits, and names the limit that was reached', () => {
     const { opened, unplaced } = pack(pending(3, asking('2')), cluster(), {
       offers: [offer(1, template('pool', '2'))],
       limits: new Map([['pool', 1]]),
@@ -60,12 +60,12 @@ describe('packing pods', () => {
     expect([...unplaced.values()]).toEqual(Array(2).fill({ misfits: [], atLimit: ['pool'] }));
   });
 
-  it('says why no new node would do', () => {
+  it('reports why no new node would fit', () => {
     const { unplaced } = pack(pending(1, asking('8')), cluster(), { offers: [offer(1, template('small', '2'))] });
     expect(unplaced.get('p0')!.misfits.map(({ message }) => message)).toEqual(['Insufficient cpu']);
   });
 
-  it('leaves room on new nodes for DaemonSets that run there, and for no others', () => {
+  it('reserves room on new nodes for DaemonSets that run there, and no others', () => {
     const daemons = [asking('500m'), asking('500m', { nodeSelector: { gpu: 'yes' } })];
     const { opened } = pack(pending(4, asking('500m')), cluster(), {
       offers: [offer(1, template('small', '2'))],
@@ -74,7 +74,7 @@ describe('packing pods', () => {
     expect(opened.map(({ pods }) => pods.length)).toEqual([3, 1]);
   });
 
-  it('opens a node in each zone for pods that must be spread over zones', () => {
+  it('opens a node in each zone for pods with a topology spread over zones', () => {
     const zone = 'topology.kubernetes.io/zone';
     const spread = { topologyKey: zone, maxSkew: 1, whenUnsatisfiable: 'DoNotSchedule', minDomains: 3 };
     const app = { app: 'a' };
@@ -89,7 +89,7 @@ describe('packing pods', () => {
     ]);
   });
 
-  it('takes back everything after a question', () => {
+  it('reverts everything after a trial', () => {
     const state = cluster(node('a'));
     const before = state.node('a');
     state.whatIf(() => pack(pending(5, asking('1')), state, { offers: [offer(1, template('small', '1'))] }));

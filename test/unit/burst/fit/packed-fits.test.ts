@@ -61,7 +61,7 @@ const templates = (choose: Draw): NodeTemplate[] =>
     })),
   );
 
-describe('what is packed', () => {
+describe('the result of packing', () => {
   holds(
     'fits pod by pod, in the order in which it was packed',
     (choose) => {

@@ -5,7 +5,7 @@ const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 const sold = { millicores: 4000, bytes: 16 * GIB, gpus: 0, pods: 110 };
 
-describe('what a node of a machine type will offer', () => {
+describe('the modelled allocatable of a machine type', () => {
   it.each([
     // What each documents for 4 cores and 16 GiB: EKS 80m and 255 + 11 × 58 MiB, GKE 80m and 2.6 GiB, AKS 140m and 20 MB a pod.
     ['eks', { ...sold, pods: 58 }, { cpu: 3920, reserved: 893 * MIB }],
@@ -23,7 +23,7 @@ describe('what a node of a machine type will offer', () => {
     },
   );
 
-  it('is all of it where the kubelet keeps nothing', () => {
+  it('is the full capacity where the kubelet reserves nothing', () => {
     expect(allocatableOfType({ ...sold, gpus: 2 }, 'none')).toEqual({
       cpu: 4000,
       memory: 16 * GIB,
@@ -33,7 +33,7 @@ describe('what a node of a machine type will offer', () => {
     });
   });
 
-  it('is never less than nothing', () => {
+  it('is never negative', () => {
     for (const reserve of ['machines', 'eks', 'gke', 'aks'] as const)
       expect(allocatableOfType({ millicores: 50, bytes: 1, gpus: 0, pods: 10 }, reserve)).toMatchObject({ memory: 0 });
   });

@@ -24,7 +24,7 @@ const pod = (name: string, cpu: string, more: object = {}) =>
   });
 
 describe('the state of a cluster', () => {
-  it('counts pods that are being started, and none that have ended or whose node is gone', () => {
+  it('counts starting pods, but no ended pods and none of removed nodes', () => {
     const state = clusterState({
       nodes: [node('a')],
       pods: [
@@ -38,7 +38,7 @@ describe('the state of a cluster', () => {
     expect(state.nodes().map(({ podCount, used }) => [podCount, used.cpu])).toEqual([[1, 1000]]);
   });
 
-  it('tells whether the pods of a node have room elsewhere, and is then as before', () => {
+  it("tells whether a node's pods have room elsewhere, and is unchanged afterwards", () => {
     const state = clusterState({
       nodes: ['a', 'b', 'c'].map(node),
       pods: [pod('p', '3', { nodeName: 'a' }), pod('q', '3', { nodeName: 'b' }), pod('r', '1', { nodeName: 'c' })],
@@ -83,7 +83,7 @@ describe('the state of a cluster', () => {
   );
 });
 
-it('is the same for pods that are alike, and for no others', () => {
+it('is shared by equal pods, and no others', () => {
   const of = (seed: number) => {
     const { subject } = objectsOf({ name: '', ...podAffinity(draw(seed)) });
     return {
