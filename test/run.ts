@@ -109,7 +109,7 @@ async function runWhole(run: WholeRun, stages: readonly string[][]): Promise<voi
     for (const [index, files] of stages.entries())
       for (const tier of ['unit', 'integration'] as const) {
         const own = ofTier(files, tier);
-        // They need no tools, which on a new machine take a third of an hour and leave a core idle now and then.
+        // Unit tests run while tools are made, which on a new machine takes minutes and leaves a core idle now and then.
         if (tier === 'integration')
           await Promise.race([stopping.promise, Promise.all(own.flatMap((file) => ready.get(file) ?? []))]);
         if (own.length > 0) await runs.run(`${tier}-${index + 1}`, ['--project', tier, ...own], { nice: NICE });
