@@ -240,7 +240,7 @@ export interface StateBackend {
 /**
  * Keeps a copy of every stack's state, in case the backend loses it. Copies are small (1 KB), with secrets encrypted.
  */
-export interface StateCopies {
+interface StateCopies {
   /** Called after every run, including failed ones. `stack` is `<technicalID>.<layer>`. */
   save(stack: string, copy: Buffer): Promise<void>;
   /** The last copy. Called when the backend lacks the stack. */

@@ -269,7 +269,7 @@ export const cloudProfileSpec = rules(
   },
 ).describe('What there is to choose from.');
 /** Spec of a CloudProfile. */
-export type CloudProfileSpec = z.output<typeof cloudProfileSpec>;
+type CloudProfileSpec = z.output<typeof cloudProfileSpec>;
 
 const cloudProfileStatus = z
   .object({

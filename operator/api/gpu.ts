@@ -5,7 +5,7 @@ import { readCount } from './quantity.ts';
 export const gpusOf = (type: Pick<MachineType, 'gpu'> | undefined): number => readCount(type?.gpu ?? 0);
 
 /** GPU request of a pool without a machine type of its own. */
-export interface GPUWish {
+interface GPUWish {
   /** GPUs per node; at least 1. */
   gpu: number;
   region: string | undefined;

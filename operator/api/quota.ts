@@ -67,7 +67,7 @@ export const quotaSpec = rules(
   },
 ).describe('What the clusters of a namespace may have together.');
 /** Spec of a Quota. */
-export type QuotaSpec = z.output<typeof quotaSpec>;
+type QuotaSpec = z.output<typeof quotaSpec>;
 
 const quotaStatus = z
   .object({

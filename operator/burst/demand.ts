@@ -32,7 +32,7 @@ export const NOT_DEMAND = {
 } as const;
 
 /** Key of NOT_DEMAND. */
-export type NotDemand = keyof typeof NOT_DEMAND;
+type NotDemand = keyof typeof NOT_DEMAND;
 
 /** Pods whose reason to wait no node can remove. */
 export interface Ignored {

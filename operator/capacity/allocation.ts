@@ -20,7 +20,7 @@ export interface HeldPart extends PoolPart {
 }
 
 /** The fields of a pool that allocation reads. */
-export interface PoolWish {
+interface PoolWish {
   readonly name: string;
   /** In order of preference; at least one. */
   readonly machineTypes: readonly string[];

@@ -17,7 +17,7 @@ const CODES = ['ERR_INFRA_RESOURCES_DEPLETED'];
 const TYPE = 'CapacityAvailable';
 
 /** Input of the capacity condition. */
-export interface CapacityView {
+interface CapacityView {
   readonly pools: readonly DividedPool[];
   readonly tries: readonly Try[];
   /** Profile and region of the cluster. */

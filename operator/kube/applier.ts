@@ -11,7 +11,7 @@ import { compareResourceVersions, type KubeObject, keyOf, type Resource } from '
 export const APPLIED_ANNOTATION = `${GROUP}/applied`;
 
 /** The caller's cached copy of an object, and up to which version the cache has followed. */
-export interface Known {
+interface Known {
   readonly live: KubeObject | undefined;
   /** Resource version up to which the cache has followed. Absent: no cache; `live` was read just now. */
   readonly seen?: string | undefined;

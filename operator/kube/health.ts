@@ -17,7 +17,7 @@ interface HealthOptions {
   registry?: Registry;
 }
 
-export interface HealthServer {
+interface HealthServer {
   url: string;
   port: number;
   close(): Promise<void>;

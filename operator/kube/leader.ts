@@ -4,7 +4,7 @@ import { KubeApiError } from './errors.ts';
 import { type Log, silent } from './log.ts';
 import { LEASES, type Lease } from './resources.ts';
 
-export interface LeaderElectorOptions {
+interface LeaderElectorOptions {
   client: KubeClient;
   namespace: string;
   /** Name of the Lease. */

@@ -58,7 +58,7 @@ export const isChanging = ({ next, rewrite, dropped }: EncryptionState): boolean
  * Remaining steps: API servers write with `next`; Secrets are rewritten; unused keys are dropped; every API server has
  * forgotten them.
  */
-export type EncryptionStep = 'promote' | 'rewrite' | 'drop' | 'end';
+type EncryptionStep = 'promote' | 'rewrite' | 'drop' | 'end';
 
 /**
  * The next step; undefined: none. Pure. A step may be taken only once every API server has the present configuration:

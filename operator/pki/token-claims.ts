@@ -1,5 +1,5 @@
 /** Claims of a JSON Web Token. */
-export interface TokenClaims {
+interface TokenClaims {
   issuer: string;
   subject: string;
   audiences: string[];

@@ -2,7 +2,7 @@ import type { EtcdMember } from '../etcd/etcd-client.ts';
 import { type MemberRemoval, planMemberRemoval } from './etcd-member-removal.ts';
 
 /** A machine of a control plane in a cloud. */
-export interface GroupMachine {
+interface GroupMachine {
   /** Name of its node and of its etcd member. */
   name: string;
   /** Private address, which identifies its etcd member before the member has a name. */

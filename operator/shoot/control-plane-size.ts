@@ -2,7 +2,7 @@ import type { EtcdMember } from '../etcd/etcd-client.ts';
 import { foreignMember, planMemberRemoval } from './etcd-member-removal.ts';
 
 /** Input of planControlPlaneSize. */
-export interface ControlPlaneSizeObservation {
+interface ControlPlaneSizeObservation {
   /** Desired machines: 1, 3 or 5. */
   desired: number;
   /** Machines currently requested. */

@@ -30,7 +30,7 @@ const CERTIFICATES_LAST = `${LEAF_DAYS * 24}h`;
 type KubeadmValues = Pick<ControlPlane, 'addresses' | 'endpoint' | 'networks' | 'shoot' | 'version'>;
 
 /** Location of control plane machines: in the seed, with permanent addresses, or in a cloud, each with its own. */
-export type ControlPlanePlace = 'seed' | 'cloud';
+type ControlPlanePlace = 'seed' | 'cloud';
 
 /** kubeadm's configuration documents as YAML. */
 export const kubeadmYAML = (...documents: readonly object[]): string =>

@@ -5,7 +5,7 @@ import * as x509 from '@peculiar/x509';
 import { LONGEST_REQUEST } from '../pki/request-size.ts';
 
 /** The fields of a CertificateSigningRequest that are read. */
-export interface ServingCSR {
+interface ServingCSR {
   spec: { signerName: string; username?: string; groups?: string[]; usages?: string[]; request: string };
 }
 

@@ -24,7 +24,7 @@ export const NOT_FOR_COMPONENTS: readonly string[] = [PRIORITY_CLASSES];
 const LAST_NAMESPACE = '/api/v1/namespaces/default';
 
 /** The part of a client that `isUsable` needs; KubeClient has it. */
-export interface UsableClient {
+interface UsableClient {
   ready(options: { apartFrom: readonly string[] }): Promise<boolean>;
   request(method: string, path: string, options?: Record<string, unknown>): Promise<unknown>;
 }

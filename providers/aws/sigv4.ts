@@ -19,7 +19,7 @@ interface Scope {
  * A request to sign. Header names in lower case; `host` follows from the URL. For a streamed body x-amz-content-sha256
  * contains its hash.
  */
-export interface Signable {
+interface Signable {
   method: string;
   url: URL;
   headers: Readonly<Record<string, string>>;

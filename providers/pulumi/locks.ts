@@ -19,7 +19,7 @@ export const holdersIn = (text: string): LockHolder[] =>
   }));
 
 /** Knowledge about engines for judging a lock. */
-export interface Witness {
+interface Witness {
   /** Name of this machine or pod. */
   host: string;
   /**

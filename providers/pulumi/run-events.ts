@@ -12,7 +12,7 @@ export type RunEvent =
   | { kind: 'error'; text: string; urn?: string };
 
 /** One step of a run on one resource. */
-export interface RunStep {
+interface RunStep {
   /** The engine's operation: create, update, same, refresh, create-replacement, ... */
   operation: string;
   resource: PlannedResource;

@@ -20,7 +20,7 @@ export interface StateResource {
 }
 
 /** A step that was started and may or may not be done. */
-export interface PendingOperation {
+interface PendingOperation {
   type: 'creating' | 'updating' | 'deleting' | 'reading' | 'importing';
   resource: StateResource;
 }

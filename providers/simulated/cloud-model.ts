@@ -26,7 +26,7 @@ export interface Account {
 }
 
 /** A request for one machine. */
-export interface MachineRequest {
+interface MachineRequest {
   /** `namespace/name` of the cluster. */
   cluster: string;
   /** Number of earlier requests for the cluster: makes requests differ. */

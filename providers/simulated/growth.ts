@@ -5,7 +5,7 @@ import { type Account, added, type GivenMachine, type MachineRefusal, requestMac
 import { simulationOf } from './settings.ts';
 
 /** Inputs of a pool's growth. */
-export interface Growth {
+interface Growth {
   profile: CloudProfile;
   region: string;
   /** `namespace/name` of the cluster. */

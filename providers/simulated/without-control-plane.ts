@@ -1,4 +1,6 @@
 import { CoppiceError } from '../../operator/api/errors.ts';
+import { LABELS, ROLES } from '../../operator/api/group.ts';
+import type { KubeObject } from '../../operator/api/meta.ts';
 import { machineName } from '../../operator/api/names.ts';
 import type { Node } from '../../operator/kube/resources.ts';
 import type { ClustersWithoutControlPlane, Machine, MachinesSeen, Pool, ProviderContext } from '../contract.ts';
@@ -6,9 +8,69 @@ import { capacityOf } from '../machine-types.ts';
 import type { Accounts } from './accounts.ts';
 import { added, controlPlaneCreation, NO_USAGE } from './cloud-model.ts';
 import { growPool } from './growth.ts';
-import { configMapOf, type KeptMachine, keptMachines, MACHINES_CONFIG_MAP } from './kept-machines.ts';
 import { simulatedNode } from './node.ts';
 import { simulationOf, simulationProblem } from './settings.ts';
+
+/** ConfigMap in the shoot's namespace with a key per machine, for a cluster that exists as objects only. */
+const MACHINES_CONFIG_MAP = 'machines';
+
+/** A machine in the ConfigMap. Times are RFC 3339. */
+interface KeptMachine {
+  /** Absent: a control plane machine. */
+  pool?: string;
+  /** Number in its pool. */
+  number: number;
+  zone?: string;
+  createdAt: string;
+  readyAt: string;
+  /** When the cloud interrupts it; absent: never. */
+  lostAt?: string;
+}
+
+/** Machines by name. An invalid value counts as no machine: it is made again. */
+function keptMachines(configMap: KubeObject | undefined): Map<string, KeptMachine> {
+  const machines = new Map<string, KeptMachine>();
+  for (const [name, text] of Object.entries((configMap?.data ?? {}) as Record<string, string>)) {
+    const machine = parsed(text);
+    if (machine) machines.set(name, machine);
+  }
+  return machines;
+}
+
+/** ConfigMap of these machines, independent of their order. */
+function configMapOf(
+  ctx: Pick<ProviderContext, 'namespace' | 'shootName' | 'shootNamespace'>,
+  machines: ReadonlyMap<string, KeptMachine>,
+): KubeObject {
+  const names = [...machines.keys()].sort();
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: {
+      name: MACHINES_CONFIG_MAP,
+      namespace: ctx.namespace,
+      labels: {
+        [LABELS.managedBy]: 'coppice',
+        [LABELS.shoot]: ctx.shootName,
+        [LABELS.shootNamespace]: ctx.shootNamespace,
+        [LABELS.role]: ROLES.machine,
+      },
+    },
+    data: Object.fromEntries(names.map((name) => [name, JSON.stringify(machines.get(name))])),
+  };
+}
+
+function parsed(text: string): KeptMachine | undefined {
+  try {
+    const machine = JSON.parse(text) as Partial<KeptMachine> | null;
+    const isSound =
+      Number.isInteger(machine?.number) &&
+      [machine?.createdAt, machine?.readyAt].every((time) => Number.isFinite(Date.parse(time ?? '')));
+    return isSound ? (machine as KeptMachine) : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 type Machines = Map<string, KeptMachine>;
 

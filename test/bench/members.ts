@@ -5,7 +5,7 @@ import type { Membership } from '../../operator/api/membership.ts';
 import { OpenClusters } from '../../operator/clusters/open-clusters.ts';
 import { gardenIdentity } from '../../operator/controllers/garden-identity.ts';
 import { MEMBERSHIP_RECEIPTS } from '../../operator/controllers/membership/receipt.ts';
-import { type HubsCore, wireHubs } from '../../operator/controllers/membership/wiring.ts';
+import { wireHubs } from '../../operator/controllers/membership/wiring.ts';
 import { CLUSTER_INVENTORY, INVENTORY } from '../../operator/garden/daemon/inventory.ts';
 import { applyKinds, applyObjects } from '../../operator/garden/daemon/manifests.ts';
 import { CLUSTERPROFILES } from '../../operator/hubs/cluster-profile.ts';
@@ -32,6 +32,8 @@ import { serveKinds } from '../kit/hubs/serve-kinds.ts';
 import { secondsSince } from './garden.ts';
 import { Parts } from './parts.ts';
 import type { PartsTable } from './report.ts';
+
+type HubsCore = Parameters<typeof wireHubs>[0];
 
 const AT_ONCE = 32;
 const PATIENCE_MS = 600_000;

@@ -3,8 +3,10 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readlink, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import type { ImageSpec } from '../../operator/garden/images/build.ts';
+import type { buildImage } from '../../operator/garden/images/build.ts';
 import { ToolCache } from '../../operator/garden/toolchain/cache.ts';
+
+type ImageSpec = Parameters<typeof buildImage>[0];
 
 const exec = promisify(execFile);
 /** Of an index and of some tens of packages, by a slow network. */

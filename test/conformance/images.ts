@@ -1,11 +1,13 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { buildImage, type ImageSpec } from '../../operator/garden/images/build.ts';
+import { buildImage } from '../../operator/garden/images/build.ts';
 import { findGo } from '../../operator/garden/toolchain/go-source.ts';
 import type { Toolchain } from '../../operator/garden/toolchain/toolchain.ts';
 import { GO_MODULES, TOOLS, type ToolName } from '../../operator/garden/toolchain/tools.ts';
 import { debianTree, type Tree } from './debian.ts';
+
+type ImageSpec = Parameters<typeof buildImage>[0];
 
 const exec = promisify(execFile);
 

@@ -9,7 +9,7 @@ import { volumeFacts } from '../../operator/burst/fit/volume-facts.ts';
 import { DepletedOffers } from '../../operator/capacity/depleted-offers.ts';
 import { desiredSizes } from '../../operator/capacity/desired-sizes.ts';
 import { BATCH } from '../../operator/controllers/autoscaling/batches.ts';
-import { Autoscaler, type AutoscalingDependencies } from '../../operator/controllers/autoscaling/controller.ts';
+import { Autoscaler } from '../../operator/controllers/autoscaling/controller.ts';
 import { DecidedSizes } from '../../operator/controllers/decided-sizes.ts';
 import { planScaleIn } from '../../operator/controllers/shoot/machines/scale-in.ts';
 import { isMovable } from '../../operator/kube/pods.ts';
@@ -25,6 +25,8 @@ import {
 import { providerNamed } from '../../providers/index.ts';
 import { MINUTE, NOW, node, pod, stateOf, withCordon } from './burst.ts';
 import { MemoryObjects } from './memory-objects.ts';
+
+type AutoscalingDependencies = ConstructorParameters<typeof Autoscaler>[0];
 
 const KEY = 'shop/one';
 const OPERATOR = 'kube-system';

@@ -1,5 +1,7 @@
-import type { Chains } from '../../operator/garden/network-policies/rules.ts';
+import type { networkPolicyChains } from '../../operator/garden/network-policies/rules.ts';
 import type { Pod } from '../../operator/kube/resources.ts';
+
+type Chains = ReturnType<typeof networkPolicyChains>;
 
 /** A pod that runs, as far as rules of the network are made from it. */
 export const seenPod = (

@@ -2,13 +2,15 @@ import { ANNOTATIONS } from '../../operator/api/group.ts';
 import { formatCpu } from '../../operator/api/quantity.ts';
 import type { DecidedSize } from '../../operator/capacity/desired-sizes.ts';
 import { BATCH } from '../../operator/controllers/autoscaling/batches.ts';
-import { Autoscaler, type AutoscalingDependencies } from '../../operator/controllers/autoscaling/controller.ts';
+import { Autoscaler } from '../../operator/controllers/autoscaling/controller.ts';
 import type { NodesWorld } from '../../operator/controllers/autoscaling/world.ts';
 import type { Decision } from '../../operator/controllers/decided-sizes.ts';
 import type { Node, Pod } from '../../operator/kube/resources.ts';
 import type { RehearsedCluster, Simulation } from '../../operator/rehearsal/state.ts';
 import type { WorkGroup } from '../../operator/rehearsal/work-model.ts';
 import { MINUTE, withCordon } from './burst.ts';
+
+type AutoscalingDependencies = ConstructorParameters<typeof Autoscaler>[0];
 
 /** What was done about the nodes of a cluster in one look. Words differ: a trace names work as no API server does. */
 interface Done {

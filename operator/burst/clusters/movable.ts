@@ -7,7 +7,7 @@ import { whyPodStays } from '../nodes/stays.ts';
 import type { Movable, WaitingWork } from './model.ts';
 
 /** Work that a hub has placed on a cluster. */
-export interface MovableWork extends Pick<WaitingWork, 'source' | 'each' | 'inOneCluster' | 'accepts' | 'customKind'> {
+interface MovableWork extends Pick<WaitingWork, 'source' | 'each' | 'inOneCluster' | 'accepts' | 'customKind'> {
   /** Desired number of replicas there. */
   readonly count: number;
   /** The object there that owns its pods. */
@@ -17,7 +17,7 @@ export interface MovableWork extends Pick<WaitingWork, 'source' | 'each' | 'inOn
 }
 
 /** Content of a cluster. */
-export interface Inside {
+interface Inside {
   /** Pods of people's work, without DaemonSets and Kubernetes' own pods. */
   readonly pods: readonly Pod[];
   /** PodDisruptionBudgets of the cluster. */

@@ -71,7 +71,7 @@ const SAME_NODES = [
 const SAME_WAKE = ['cluster', 'uid', 'entry', 'at', 'sources', 'most', 'rate', 'rateSince', 'billing'] as const;
 
 /** Stored ClusterPurchase. Money as decimals, times as RFC 3339. */
-export interface StoredCluster extends Pick<ClusterPurchase, (typeof SAME_CLUSTER)[number]> {
+interface StoredCluster extends Pick<ClusterPurchase, (typeof SAME_CLUSTER)[number]> {
   /** The cluster waits, or will. */
   readonly warm?: true;
   /** The cluster waits asleep, or will. */

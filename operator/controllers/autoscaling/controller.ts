@@ -77,7 +77,7 @@ class AskedFor<T> {
 }
 
 /** Dependencies of the autoscaler. */
-export interface AutoscalingDependencies extends GardenNodes {
+interface AutoscalingDependencies extends GardenNodes {
   readonly capacity: Pick<DepletedOffers, 'known' | 'interrupted'>;
   readonly sizes: Pick<DecidedSizes, 'decide' | 'forget'>;
   /** Requeues the WorkerCluster of this key after news. */

@@ -24,7 +24,7 @@ const DEFAULT_PODS = 110;
 const UNPRICED = Number.MAX_SAFE_INTEGER / 1e6;
 
 /** Inputs of a cluster's offers. */
-export interface OfferView {
+interface OfferView {
   readonly cluster: WorkerCluster;
   readonly profile: CloudProfile;
   /** Formula for kubelet's reserved resources. */

@@ -16,7 +16,7 @@ import { retireBackups } from './retention.ts';
 import { type EtcdOfShoot, hasEtcd, readyMembers, type Spool, takeSnapshot } from './take-snapshot.ts';
 
 /** Dependencies of the controller. */
-export interface BackupDependencies {
+interface BackupDependencies {
   readonly source: BucketSource;
   readonly shoots: Informer<Shoot>;
   readonly seeds: Informer<Seed>;

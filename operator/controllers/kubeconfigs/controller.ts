@@ -23,7 +23,7 @@ import {
 } from './decide.ts';
 
 /** Dependencies for answering kubeconfig requests. */
-export interface KubeconfigDependencies {
+interface KubeconfigDependencies {
   readonly garden: Pick<KubeClient, 'request' | 'mergePatch' | 'delete'>;
   /** With index BY_REQUESTER. */
   readonly requests: Informer<CertificateSigningRequest>;

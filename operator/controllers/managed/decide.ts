@@ -48,7 +48,7 @@ export interface Situation {
   readonly failures: ReadonlyMap<StepName, Failure>;
 }
 
-export type ManagedStep =
+type ManagedStep =
   | { readonly do: StepName }
   /** Nothing is, or ever was, in the cloud. */
   | { readonly do: 'release' }

@@ -88,7 +88,7 @@ export interface LeaveVerdict {
 }
 
 /** Inputs of the decision whether a hub lets a cluster sleep. */
-export interface SleepView extends Pick<LeaveView, 'placements' | 'effect' | 'noRoom'> {
+interface SleepView extends Pick<LeaveView, 'placements' | 'effect' | 'noRoom'> {
   /** When it sleeps in any case: nothing is lost, because placed work runs again on wake-up. */
   readonly ends: Date;
 }

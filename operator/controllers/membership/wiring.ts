@@ -15,7 +15,7 @@ import { reconcileHub } from './hub-controller.ts';
 import { MEMBERSHIP_RECEIPTS, membershipReceipts } from './receipt.ts';
 
 /** The part of Core that controllers of hubs and memberships need. */
-export type HubsCore = Pick<
+type HubsCore = Pick<
   Core,
   | 'garden'
   | 'gardenID'

@@ -9,7 +9,7 @@ interface FailedTask {
 }
 
 /** When to retry a failed operation: by the queue's back-off, after a delay in ms, or only on a change. */
-export type Retry = 'by-queue' | { readonly afterMs: number } | 'never';
+type Retry = 'by-queue' | { readonly afterMs: number } | 'never';
 
 /**
  * Retry of an operation by its failed tasks. Pure. The longest delay wins: a throttling cloud is not asked sooner

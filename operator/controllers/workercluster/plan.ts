@@ -34,7 +34,7 @@ import type { Mode, ModeRequest, ModeStrategy, Observed, Resolved, SizedView, Wo
 export type { WorkerClusterView } from './view.ts';
 
 /** Actions; absent: none. */
-export interface WorkerClusterPlan {
+interface WorkerClusterPlan {
   /** Added before anything is made, removed when everything is gone. */
   readonly finalizer?: 'add' | 'remove';
   /** Desired Shoot. */

@@ -74,7 +74,7 @@ export interface WorkerClusterView {
 }
 
 /** A cluster's mesh. */
-export interface MeshView {
+interface MeshView {
   /** Its allocation; absent: not in a mesh. */
   readonly known?: KnownEntry | undefined;
   /** Why it got no allocation. */

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isMissing } from './files.ts';
 
 /** The machine's cgroup mounts. */
-export interface CgroupLayout {
+interface CgroupLayout {
   version: 1 | 2;
   /** Mount point of each hierarchy; one for version 2. */
   hierarchies: string[];

@@ -18,7 +18,7 @@ export interface ImageFile {
   mode?: number;
 }
 
-export interface ImageSpec {
+interface ImageSpec {
   /** Full name, `host/repository:tag`. */
   ref: string;
   files: ImageFile[];

@@ -10,7 +10,7 @@ import { type Log, silent } from '../../kube/log.ts';
 import type { Content, Upstream, UpstreamRequest } from './content.ts';
 import { type Blob, type ImageManifest, ImageStore } from './store.ts';
 
-export interface Mirror {
+interface Mirror {
   /** e.g. `https://10.0.0.1:5000`. */
   url: string;
   /** Stops the server and all transfers. */

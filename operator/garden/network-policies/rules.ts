@@ -8,7 +8,7 @@ import type { KubeObject, Pod } from '../../kube/resources.ts';
 import type { Ranges } from '../host/ranges.ts';
 
 /** Rules by chain in iptables-restore form, without `-A CHAIN`. */
-export type Chains = ReadonlyMap<string, readonly string[]>;
+type Chains = ReadonlyMap<string, readonly string[]>;
 
 /** Chain to which FORWARD and INPUT jump. */
 export const ENTRY = 'COPPICE-NETPOL';

@@ -19,7 +19,7 @@ export interface TlsMaterial {
   insecureSkipTlsVerify?: boolean | undefined;
 }
 
-export interface TransportOptions extends TlsMaterial {
+interface TransportOptions extends TlsMaterial {
   /** Scheme, host and port. */
   origin: string;
   liveness?: Liveness | undefined;

@@ -10,7 +10,7 @@ import { minorOf, nodeGroup } from './node-groups.ts';
 import { declareRole } from './roles.ts';
 
 /** Inputs of the layer `adopted`. */
-export interface AdoptedInputs extends Omit<ManagedClusterInputs, 'network' | 'adopt'> {
+interface AdoptedInputs extends Omit<ManagedClusterInputs, 'network' | 'adopt'> {
   adopt: Adoption;
   found: AdoptedFacts;
   /** Whether the cluster is being released. */

@@ -10,7 +10,7 @@ import { nodePoolsOf } from '../node-pools.ts';
 import { clusterOutputs, nodeConfigOf, nodeIdentity, nodePool } from './cluster.ts';
 
 /** Inputs of the layer `adopted`. */
-export interface AdoptedInputs extends Omit<ManagedClusterInputs, 'network' | 'adopt'> {
+interface AdoptedInputs extends Omit<ManagedClusterInputs, 'network' | 'adopt'> {
   adopt: Adoption;
   found: AdoptedFacts;
   /** Whether the cluster is being released. */

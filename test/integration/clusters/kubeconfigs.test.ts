@@ -11,7 +11,7 @@ import type { Shoot } from '../../../operator/api/shoot.ts';
 import { askForCertificate, type WantedKubeconfig } from '../../../operator/cli/kubeconfig/ask.ts';
 import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
-import { answerRequest, type KubeconfigDependencies } from '../../../operator/controllers/kubeconfigs/controller.ts';
+import { answerRequest } from '../../../operator/controllers/kubeconfigs/controller.ts';
 import { requestsInformer } from '../../../operator/controllers/kubeconfigs/wiring.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { type Controller, runController } from '../../../operator/kube/controller.ts';
@@ -24,6 +24,8 @@ import { adminKubeconfig } from '../../../operator/shoot/kubeconfigs.ts';
 import { issueShootPKI, type PKIData, planShootPKI } from '../../../operator/shoot/pki.ts';
 import { adminAccess, viewerAccess } from '../../../operator/shoot/system-components.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
+
+type KubeconfigDependencies = Parameters<typeof answerRequest>[0];
 
 /** One API server is both the garden and the cluster that people want to come into: it trusts what the operator signs. */
 let api: TestApiserver;

@@ -2,10 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { EventRecorder } from '../../../operator/kube/events.ts';
-import { LeaderElector, type LeaderElectorOptions } from '../../../operator/kube/leader.ts';
+import { LeaderElector } from '../../../operator/kube/leader.ts';
 import { EVENTS, LEASES, type Lease, NAMESPACES } from '../../../operator/kube/resources.ts';
 import { startFlakyProxy } from '../../kit/flaky-proxy.ts';
 import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
+
+type LeaderElectorOptions = ConstructorParameters<typeof LeaderElector>[0];
 
 let api: SharedApiserver;
 beforeAll(async () => {

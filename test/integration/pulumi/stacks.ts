@@ -5,13 +5,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, onTestFinished } from 'vitest';
 import { classify } from '../../../providers/aws/errors.ts';
-import type { CloudProgress, StateCopies } from '../../../providers/cloud.ts';
+import type { CloudProgress, StateBackend } from '../../../providers/cloud.ts';
 import { beingCreated } from '../../../providers/pulumi/being-created.ts';
 import type { StackRequest } from '../../../providers/pulumi/request.ts';
 import { PulumiRunner, type RunnerOptions } from '../../../providers/pulumi/runner.ts';
 import { type FakeCloud, fakeCloud } from '../../kit/cloud/index.ts';
 import { testTools } from '../../kit/tools.ts';
 import type { Inputs } from './programs.ts';
+
+type StateCopies = NonNullable<StateBackend['copies']>;
 
 const PROGRAMS = fileURLToPath(new URL('./programs.ts', import.meta.url));
 /** Time that an engine may take here, ms: two busy cores. */

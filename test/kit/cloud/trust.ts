@@ -1,6 +1,8 @@
-import { claimsOf, type TokenClaims } from '../../../operator/pki/token-claims.ts';
+import { claimsOf } from '../../../operator/pki/token-claims.ts';
 import type { Account } from './model.ts';
 import type { Store } from './store.ts';
+
+type TokenClaims = NonNullable<ReturnType<typeof claimsOf>>;
 
 /** Whose tokens an account takes: what its owner would set up in the cloud. */
 export interface Trusted {

@@ -16,7 +16,7 @@ import { requestToken } from '../../../operator/clusters/service-account-token.t
 import { byNamespace } from '../../../operator/controllers/by-namespace.ts';
 import type { Part } from '../../../operator/controllers/core.ts';
 import { gardenIdentity } from '../../../operator/controllers/garden-identity.ts';
-import { type Hubs, type HubsCore, wireHubs } from '../../../operator/controllers/membership/wiring.ts';
+import { type Hubs, wireHubs } from '../../../operator/controllers/membership/wiring.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
 import { type Controller, runController } from '../../../operator/kube/controller.ts';
 import { Informer, waitFor } from '../../../operator/kube/informer.ts';
@@ -38,6 +38,8 @@ import { WorkQueue } from '../../../operator/kube/workqueue.ts';
 import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 import { startApiserver, type TestApiserver } from '../apiserver.ts';
 import { serveKinds } from './serve-kinds.ts';
+
+type HubsCore = Parameters<typeof wireHubs>[0];
 
 const CHART = fileURLToPath(new URL('../../../charts/coppice/templates', import.meta.url));
 const PATIENCE_MS = 120_000;

@@ -1,12 +1,14 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { type CgroupLayout, Cgroups, readLayout } from '../../../operator/garden/host/cgroups.ts';
+import { Cgroups, readLayout } from '../../../operator/garden/host/cgroups.ts';
 import { run } from '../../../operator/garden/host/command.ts';
 import { isAlive, ownIdentity, type ProcessIdentity } from '../../../operator/garden/host/process-identity.ts';
 import { Machine } from './machine.ts';
 import { type MachinesCloud, SURROUNDINGS } from './surroundings.ts';
 import { VPCNetwork } from './vpc.ts';
+
+type CgroupLayout = ConstructorParameters<typeof Cgroups>[0];
 
 const PREFIX = 'coppice-machines-';
 const OWNER = 'owner.json';

@@ -1,13 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { RunEvent, RunStep } from '../../../providers/pulumi/run-events.ts';
-import { isInCloud, type PendingOperation, type StateResource } from '../../../providers/pulumi/stack-state.ts';
+import type { RunEvent, RunReport } from '../../../providers/pulumi/run-events.ts';
+import { isInCloud, type pendingOf, type StateResource } from '../../../providers/pulumi/stack-state.ts';
 import type { Properties } from '../cloud/model.ts';
 import { PartialFailure } from '../cloud/operations.ts';
 import { withMarks } from '../cloud/property-values.ts';
 import type { CloudProvider } from '../cloud/provider.ts';
 import { ignoring, masked, topOf } from './changes.ts';
 import { inTheClear, type Monitor, type Registration } from './program.ts';
+
+type PendingOperation = ReturnType<typeof pendingOf>[number];
+
+type RunStep = RunReport['failed'][number];
 
 interface RunOptions {
   resources: readonly StateResource[];

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { MachineType } from '../../../operator/api/cloudprofile.ts';
-import { type GPUWish, gpuMachineType } from '../../../operator/api/gpu.ts';
+import { gpuMachineType } from '../../../operator/api/gpu.ts';
 import { poolsOf } from '../../../operator/api/pools.ts';
 import { buildCloudProfile, buildWorkerCluster } from '../../kit/builders/objects.ts';
+
+type GPUWish = Parameters<typeof gpuMachineType>[1];
 
 const price = (hourly: string, region?: string, more: object = {}) => ({
   hourly,

@@ -4,7 +4,7 @@ import { configurationProblem } from '../../../operator/api/errors.ts';
 import { ANNOTATIONS } from '../../../operator/api/group.ts';
 import type { Seed } from '../../../operator/api/seed.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
-import { BackupController, type BackupDependencies } from '../../../operator/controllers/backup/controller.ts';
+import { BackupController } from '../../../operator/controllers/backup/controller.ts';
 import { backupsConcern, seedConcernsBackups } from '../../../operator/controllers/backup/news.ts';
 import { snapshotName } from '../../../operator/controllers/backup/plan.ts';
 import { Spool } from '../../../operator/controllers/backup/take-snapshot.ts';
@@ -12,6 +12,8 @@ import { silent } from '../../../operator/kube/log.ts';
 import { buildShoot } from '../../kit/builders/objects.ts';
 import { partOf } from '../../kit/builders/partial.ts';
 import { BACKUP, MemoryBuckets, NOW, seedWith, sourceOf } from './memory-bucket.ts';
+
+type BackupDependencies = ConstructorParameters<typeof BackupController>[0];
 
 const HOUR = 3600_000;
 const { signal } = new AbortController();

@@ -1,7 +1,9 @@
 import { describe, expect, it, test } from 'vitest';
-import { NOT_DEMAND, type NotDemand, pendingDemand } from '../../../operator/burst/demand.ts';
+import { type Ignored, NOT_DEMAND, pendingDemand } from '../../../operator/burst/demand.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
 import { node, pod } from '../../kit/burst.ts';
+
+type NotDemand = Ignored['reason'];
 
 const nodes = [node('n1')];
 const demandOf = (...pods: Pod[]) =>

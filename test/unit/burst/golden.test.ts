@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest';
-import type { CloudProfileSpec } from '../../../operator/api/cloudprofile.ts';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { BurstFleet } from '../../kit/burst/fleet.ts';
 import { MINUTE, type policyNamed } from '../../kit/burst/testbed.ts';
 import { profile } from '../cost/objects.ts';
+
+type CloudProfileSpec = CloudProfile['spec'];
 
 /** A day in a shop: what is done to it, and after how many minutes. */
 interface Day {

@@ -1,7 +1,11 @@
 import { expect, it } from 'vitest';
-import { type Inside, type MovableWork, movableWork } from '../../../operator/burst/clusters/movable.ts';
+import { movableWork } from '../../../operator/burst/clusters/movable.ts';
 import type { KubeObject, Pod } from '../../../operator/kube/resources.ts';
 import { buildPod } from '../../kit/builders/objects.ts';
+
+type Inside = Parameters<typeof movableWork>[1];
+
+type MovableWork = Parameters<typeof movableWork>[0][number];
 
 const web: MovableWork = {
   source: 'ResourceBinding shop/web-deployment',

@@ -3,10 +3,11 @@ import {
   allocatePool,
   type HeldPart,
   type OfferAvailability,
-  type PoolWish,
   partName,
 } from '../../../operator/capacity/allocation.ts';
 import { seeded } from '../../kit/seeded.ts';
+
+type PoolWish = Parameters<typeof allocatePool>[0];
 
 const wish = (count: number, more: Partial<PoolWish> = {}): PoolWish => ({
   name: 'workers',

@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
-import { type CapacityView, capacityCondition } from '../../../operator/capacity/condition.ts';
+import { capacityCondition } from '../../../operator/capacity/condition.ts';
+
+type CapacityView = Parameters<typeof capacityCondition>[0];
 
 const SOLD_OUT: CapacityView = {
   pools: [{ pool: 'web', machineType: 'm', parts: [], lacking: 2 }],

@@ -1,9 +1,11 @@
 import { afterEach, expect, test } from 'vitest';
 import { checkRelease } from '../../../operator/chart/check-release.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
-import { type HealthServer, serveHealth } from '../../../operator/kube/health.ts';
+import { serveHealth } from '../../../operator/kube/health.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';
 import { partOf } from '../../kit/builders/partial.ts';
+
+type HealthServer = Awaited<ReturnType<typeof serveHealth>>;
 
 let server: HealthServer | undefined;
 afterEach(() => server?.close());

@@ -2,10 +2,12 @@ import { describe, expect, it } from 'vitest';
 import type { DesiredPool } from '../../../operator/api/pools.ts';
 import { learnNodes } from '../../../operator/burst/nodes/expected.ts';
 import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
-import { type OfferView, offerOf, poolMachinesOf } from '../../../operator/controllers/autoscaling/offers.ts';
+import { offerOf, poolMachinesOf } from '../../../operator/controllers/autoscaling/offers.ts';
 import { profile } from '../../kit/autoscaled-cluster.ts';
 import { buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { node } from '../../kit/burst.ts';
+
+type OfferView = Parameters<typeof offerOf>[0];
 
 const now = new Date('2026-11-23T00:00:00Z');
 const types = [

@@ -5,11 +5,7 @@ import { KUBECONFIG_SIGNERS, MAX_KUBECONFIG_REQUEST } from '../../../operator/ap
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster, WorkerClusterStatus } from '../../../operator/api/workercluster.ts';
 import { askForCertificate } from '../../../operator/cli/kubeconfig/ask.ts';
-import {
-  answerRequest,
-  type KubeconfigDependencies,
-  keptRequest,
-} from '../../../operator/controllers/kubeconfigs/controller.ts';
+import { answerRequest, keptRequest } from '../../../operator/controllers/kubeconfigs/controller.ts';
 import {
   kubeconfigRefusalOf,
   MOST_RECENT,
@@ -27,6 +23,8 @@ import { createCA } from '../../../operator/pki/certificates.ts';
 import { requestedKey } from '../../../operator/pki/requested-key.ts';
 import { buildShoot, buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { partOf } from '../../kit/builders/partial.ts';
+
+type KubeconfigDependencies = Parameters<typeof answerRequest>[0];
 
 const NOW = new Date('2026-11-23T12:00:00Z');
 const ca = await createCA({ commonName: 'ca', days: 10, now: NOW });

@@ -6,7 +6,7 @@ import type { Shoot } from '../../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { knownByShoot } from '../../../operator/controllers/workercluster/networking.ts';
 import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
-import type { MeshView } from '../../../operator/controllers/workercluster/view.ts';
+import type { WorkerClusterView } from '../../../operator/controllers/workercluster/view.ts';
 import {
   allocateRanges,
   type MeshEntry,
@@ -19,6 +19,8 @@ import { meshRequest } from '../../../operator/mesh/request.ts';
 import { takenIn } from '../../../operator/mesh/taken.ts';
 import { providerNamed } from '../../../providers/index.ts';
 import { buildCloudProfile, buildSeed, buildWorkerCluster } from '../../kit/builders/objects.ts';
+
+type MeshView = NonNullable<WorkerClusterView['mesh']>;
 
 const NOW = new Date('2026-11-22T00:00:00Z');
 const OLD = { pods: '100.96.0.0/11', services: '100.64.0.0/13' };

@@ -6,12 +6,14 @@ import {
   wantedInCloud,
 } from '../../../operator/controllers/shoot/self-hosted/self-hosted-replace.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
-import type { GroupMachine } from '../../../operator/shoot/control-plane-group.ts';
+import type { ControlPlaneGroupObservation } from '../../../operator/shoot/control-plane-group.ts';
 import type { PKIData } from '../../../operator/shoot/pki.ts';
 import { planEncryption } from '../../../operator/shoot/secrets-encryption.ts';
 import { buildNode } from '../../kit/builders/objects.ts';
 import { partOf } from '../../kit/builders/partial.ts';
 import { NOW } from '../shoot/values.ts';
+
+type GroupMachine = ControlPlaneGroupObservation['machines'][number];
 
 const machine = (name: string, change: Partial<GroupMachine> = {}): GroupMachine => ({
   name,

@@ -4,7 +4,7 @@ import type { LastOperation } from '../../../operator/api/meta.ts';
 import { hasServed, type Shoot } from '../../../operator/api/shoot.ts';
 import type { ShootDependencies } from '../../../operator/controllers/shoot/dependencies.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
-import { type Retry, retryOf } from '../../../operator/controllers/shoot/retry.ts';
+import { retryOf } from '../../../operator/controllers/shoot/retry.ts';
 import { runFlow } from '../../../operator/controllers/shoot/run-flow.ts';
 import { newShootState } from '../../../operator/controllers/shoot/state.ts';
 import { tellFailures } from '../../../operator/controllers/shoot/tell-failures.ts';
@@ -12,6 +12,8 @@ import { TaskDurations } from '../../../operator/flow/graph.ts';
 import { silent } from '../../../operator/kube/log.ts';
 import { buildShoot } from '../../kit/builders/objects.ts';
 import { partOf } from '../../kit/builders/partial.ts';
+
+type Retry = ReturnType<typeof retryOf>;
 
 const failed = (code: ErrorCode | undefined, count = 1) => ({
   error: code ? new CoppiceError(code, 'no') : new Error('no'),

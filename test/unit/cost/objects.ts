@@ -1,7 +1,11 @@
-import type { CloudProfileSpec } from '../../../operator/api/cloudprofile.ts';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import type { ClusterSize } from '../../../operator/api/cost.ts';
-import type { QuotaSpec } from '../../../operator/api/quota.ts';
+import type { Quota } from '../../../operator/api/quota.ts';
 import { buildCloudProfile, buildQuota } from '../../kit/builders/objects.ts';
+
+type QuotaSpec = Quota['spec'];
+
+type CloudProfileSpec = CloudProfile['spec'];
 
 export const profile = (spec: Partial<CloudProfileSpec> = {}) =>
   buildCloudProfile({

@@ -6,7 +6,7 @@ import { ANNOTATIONS } from '../../../operator/api/group.ts';
 import { askFor } from '../../../operator/garden/images/asked.ts';
 import { imagesDirectory } from '../../../operator/garden/images/build.ts';
 import { ImagesOnDemand } from '../../../operator/garden/images/images-on-demand.ts';
-import { type Mirror, startMirror } from '../../../operator/garden/images/mirror.ts';
+import { startMirror } from '../../../operator/garden/images/mirror.ts';
 import { IMAGES_ON_DEMAND } from '../../../operator/garden/images/on-demand-catalog.ts';
 import { ToolCache } from '../../../operator/garden/toolchain/cache.ts';
 import type { ProgressEvent } from '../../../operator/garden/toolchain/progress.ts';
@@ -14,6 +14,8 @@ import { Toolchain } from '../../../operator/garden/toolchain/toolchain.ts';
 import { programOf, TOOL_NAMES, TOOLS, type ToolName } from '../../../operator/garden/toolchain/tools.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { silent } from '../../../operator/kube/log.ts';
+
+type Mirror = Awaited<ReturnType<typeof startMirror>>;
 
 const OTHER = TOOL_NAMES.filter((name) => name.endsWith('-1.35'));
 const pod = (name: string, image: string) => ({

@@ -5,9 +5,10 @@ import {
   judgeLeave,
   judgeSleep,
   type LeaveView,
-  type SleepView,
 } from '../../../operator/controllers/membership/judge.ts';
 import type { HubStep } from '../../../operator/hubs/contract.ts';
+
+type SleepView = Parameters<typeof judgeSleep>[0];
 
 const NOW = new Date('2026-11-22T12:00:00Z');
 const ago = (minutes: number) => new Date(+NOW - minutes * 60_000);

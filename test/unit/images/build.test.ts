@@ -6,10 +6,12 @@ import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { zstdDecompressSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { buildImage, type ImageSpec, imagesDirectory } from '../../../operator/garden/images/build.ts';
+import { buildImage, imagesDirectory } from '../../../operator/garden/images/build.ts';
 import { parseReference } from '../../../operator/garden/images/reference.ts';
 import { ImageStore } from '../../../operator/garden/images/store.ts';
 import { tarHeader } from '../../../operator/garden/images/tar.ts';
+
+type ImageSpec = Parameters<typeof buildImage>[0];
 
 let dir: string;
 let spec: ImageSpec;

@@ -12,8 +12,10 @@ import { KEPT_FREE_BYTES, NoRoomError } from '../../../operator/garden/host/disk
 import { saveFromEngine } from '../../../operator/garden/images/load/engines.ts';
 import { keepImages } from '../../../operator/garden/images/load/keep.ts';
 import { unpackArchive } from '../../../operator/garden/images/load/unpack.ts';
-import { type Mirror, startMirror } from '../../../operator/garden/images/mirror.ts';
+import { startMirror } from '../../../operator/garden/images/mirror.ts';
 import { fullReference } from '../../../operator/garden/images/reference.ts';
+
+type Mirror = Awaited<ReturnType<typeof startMirror>>;
 
 let home: string;
 let loaded: string;

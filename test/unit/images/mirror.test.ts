@@ -9,11 +9,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addressList, nthAddress } from '../../../operator/api/address-range.ts';
 import { chooseRanges } from '../../../operator/garden/host/ranges.ts';
 import { buildImage, imagesDirectory } from '../../../operator/garden/images/build.ts';
-import { type Mirror, startMirror } from '../../../operator/garden/images/mirror.ts';
+import { startMirror } from '../../../operator/garden/images/mirror.ts';
 import { imageMirror } from '../../../operator/garden/seed/image-mirror.ts';
 import { StateDirectory } from '../../../operator/garden/state/state.ts';
 import { createCA, issue } from '../../../operator/pki/certificates.ts';
 import { mirrorHosts } from '../../../providers/local/mirror-hosts.ts';
+
+type Mirror = Awaited<ReturnType<typeof startMirror>>;
 
 let dir: string;
 let mirror: Mirror;

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { APPLIED_ANNOTATION, Applier, includesFields, type Known } from '../../../operator/kube/applier.ts';
+import { APPLIED_ANNOTATION, Applier, includesFields, type knownBy } from '../../../operator/kube/applier.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import type { KubeObject } from '../../../operator/kube/resources.ts';
 import { partOf } from '../../kit/builders/partial.ts';
+
+type Known = ReturnType<typeof knownBy>;
 
 const manifest: KubeObject = {
   apiVersion: 'v1',

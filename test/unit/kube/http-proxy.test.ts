@@ -10,9 +10,11 @@ import { outsideOnly } from '../../../operator/kube/http/address-guard.ts';
 import type { Exchange } from '../../../operator/kube/http/exchange.ts';
 import { bodyTextOf } from '../../../operator/kube/http/exchange.ts';
 import { connectThrough, environmentProxy, parseProxy } from '../../../operator/kube/http/http-proxy.ts';
-import { newTransport, type TransportOptions } from '../../../operator/kube/http/transport.ts';
+import { newTransport } from '../../../operator/kube/http/transport.ts';
 import { createCA, issue, type KeyPair } from '../../../operator/pki/certificates.ts';
 import { type ConnectProxy, ELSEWHERE, startProxy } from '../../kit/connect-proxy.ts';
+
+type TransportOptions = Parameters<typeof newTransport>[0];
 
 describe('environmentProxy', () => {
   const proxy = (server: string, noProxy = '', more: Record<string, string> = {}) =>

@@ -2,11 +2,13 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, expect, it, vi } from 'vitest';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
-import { LeaderElector, type LeaderElectorOptions } from '../../../operator/kube/leader.ts';
+import { LeaderElector } from '../../../operator/kube/leader.ts';
 import type { Lease } from '../../../operator/kube/resources.ts';
 import { WorkQueue } from '../../../operator/kube/workqueue.ts';
 import { partOf } from '../../kit/builders/partial.ts';
 import { FakeClock } from './fake-clock.ts';
+
+type LeaderElectorOptions = ConstructorParameters<typeof LeaderElector>[0];
 
 /** An API server that keeps one Lease, until it is told to refuse. */
 function leaseServer() {

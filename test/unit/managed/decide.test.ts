@@ -5,10 +5,11 @@ import {
   attempt,
   decide,
   type Failure,
-  type ManagedStep,
   type Situation,
   type StepName,
 } from '../../../operator/controllers/managed/decide.ts';
+
+type ManagedStep = ReturnType<typeof decide>;
 
 const NOW = new Date('2026-11-21T12:00:00Z');
 const inMinutes = (minutes: number) => new Date(+NOW + minutes * 60_000);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CoppiceError } from '../../../operator/api/errors.ts';
 import { ANNOTATIONS, LABELS } from '../../../operator/api/group.ts';
 import { BATCH } from '../../../operator/controllers/autoscaling/batches.ts';
-import { Autoscaler, type AutoscalingDependencies } from '../../../operator/controllers/autoscaling/controller.ts';
+import { Autoscaler } from '../../../operator/controllers/autoscaling/controller.ts';
 import { EMPTY } from '../../../operator/controllers/empty-mark.ts';
 import type { Node, Pod } from '../../../operator/kube/resources.ts';
 import { partOf } from '../../kit/builders/partial.ts';
@@ -11,6 +11,8 @@ import { ManagedGarden, ManagedOperator, memoryProfile, readyNode } from '../../
 import { managedOnly } from '../../kit/managed-only.ts';
 import { MemoryCloud } from '../../kit/memory-cloud.ts';
 import { idle, until } from '../../kit/turns.ts';
+
+type AutoscalingDependencies = ConstructorParameters<typeof Autoscaler>[0];
 
 const MINUTE = 60_000;
 const WEB = { name: 'web', minimum: 0, maximum: 5, autoscale: 'Coppice' };

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import {
   afterEncryptionStep,
   type EncryptionState,
-  type EncryptionStep,
   encryptedFromTheStart,
   encryptionConfiguration,
   isChanging,
@@ -12,6 +11,8 @@ import {
   parseEncryptionState,
   withNext,
 } from '../../../operator/pki/secrets-encryption.ts';
+
+type EncryptionStep = NonNullable<ReturnType<typeof nextEncryptionStep>>;
 
 const now = new Date('2026-01-01T00:00:00Z');
 const DAY_MS = 24 * 3600_000;

@@ -1,12 +1,16 @@
 import { describe, expect } from 'vitest';
-import type { CloudProfileSpec } from '../../../operator/api/cloudprofile.ts';
-import type { StoredCluster } from '../../../operator/burst/clusters/stored-receipt.ts';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
+import type { StoredReceipt } from '../../../operator/burst/clusters/stored-receipt.ts';
 import { parseMoney } from '../../../operator/cost/money.ts';
 import { BurstFleet, NODE_PRICE, nodesOf, type Region } from '../../kit/burst/fleet.ts';
 import { MINUTE, SECOND } from '../../kit/burst/testbed.ts';
 import { casesUpTo } from '../../kit/cases.ts';
 import { type Draw, holds } from '../../kit/property.ts';
 import { profile, quota } from '../cost/objects.ts';
+
+type StoredCluster = StoredReceipt['purchases'][number];
+
+type CloudProfileSpec = CloudProfile['spec'];
 
 const HOUR = 60 * MINUTE;
 /** What holds where a policy says nothing. */

@@ -2,9 +2,11 @@ import { describe, expect } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { capacityOf } from '../../../providers/machine-types.ts';
 import { type Account, added, NO_USAGE } from '../../../providers/simulated/cloud-model.ts';
-import { type Growth, growPool } from '../../../providers/simulated/growth.ts';
+import { growPool } from '../../../providers/simulated/growth.ts';
 import { type Draw, holds } from '../../kit/property.ts';
 import { profile as plain, pool } from '../providers/fixtures.ts';
+
+type Growth = Parameters<typeof growPool>[0];
 
 const ZONES = ['north-a', 'north-b'];
 const TYPES = ['m', 'odd', 'gpu'];

@@ -3,11 +3,12 @@ import {
   attempt,
   decide,
   type Failure,
-  type ManagedStep,
   type Situation,
   type StepName,
 } from '../../../operator/controllers/managed/decide.ts';
 import { type Draw, holds } from '../../kit/property.ts';
+
+type ManagedStep = ReturnType<typeof decide>;
 
 const START = Date.parse('2026-11-21T00:00:00Z');
 const HOUR = 3_600_000;

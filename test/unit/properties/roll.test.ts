@@ -1,10 +1,12 @@
 import { describe, expect } from 'vitest';
-import { type Pace, planRoll } from '../../../operator/controllers/shoot/machines/roll.ts';
+import { type paceOf, planRoll } from '../../../operator/controllers/shoot/machines/roll.ts';
 import { planScaleIn } from '../../../operator/controllers/shoot/machines/scale-in.ts';
 import type { Node } from '../../../operator/kube/resources.ts';
 import { type Machine, sizeWhileRolling } from '../../../providers/contract.ts';
 import { buildNode } from '../../kit/builders/objects.ts';
 import { type Draw, holds } from '../../kit/property.ts';
+
+type Pace = ReturnType<typeof paceOf>;
 
 interface Instance {
   name: string;

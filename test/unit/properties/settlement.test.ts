@@ -8,13 +8,14 @@ import {
 } from '../../../providers/pulumi/settlement.ts';
 import {
   isInCloud,
-  type PendingOperation,
   pendingOf,
   type StackState,
   type StateResource,
   stackResourcesOf,
 } from '../../../providers/pulumi/stack-state.ts';
 import { type Draw, holds } from '../../kit/property.ts';
+
+type PendingOperation = ReturnType<typeof pendingOf>[number];
 
 const urn = (type: string, name: string) => `urn:pulumi:t.cluster::coppice::${type}::${name}`;
 const STACK = urn('pulumi:pulumi:Stack', 'coppice-t.cluster');

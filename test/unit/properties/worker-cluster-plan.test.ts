@@ -4,11 +4,13 @@ import { API_VERSION, FINALIZER } from '../../../operator/api/group.ts';
 import { poolsOf } from '../../../operator/api/pools.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import { type WorkerCluster, workerClusterSpec } from '../../../operator/api/workercluster.ts';
-import { planWorkerCluster, type WorkerClusterPlan } from '../../../operator/controllers/workercluster/plan.ts';
+import { planWorkerCluster } from '../../../operator/controllers/workercluster/plan.ts';
 import { providerNamed } from '../../../providers/index.ts';
 import { frozen } from '../../kit/conformance/problems.ts';
 import { type Draw, holds } from '../../kit/property.ts';
 import { profile, quota } from '../cost/objects.ts';
+
+type WorkerClusterPlan = ReturnType<typeof planWorkerCluster>;
 
 const START = Date.parse('2026-11-21T00:00:00Z');
 const cloud = profile({

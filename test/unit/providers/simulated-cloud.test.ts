@@ -4,7 +4,6 @@ import {
   type Account,
   controlPlaneCreation,
   isDepleted,
-  type MachineRequest,
   NO_USAGE,
   requestMachine,
 } from '../../../providers/simulated/cloud-model.ts';
@@ -12,6 +11,8 @@ import { growPool } from '../../../providers/simulated/growth.ts';
 import { draw } from '../../../providers/simulated/random.ts';
 import { type SimulationSettings, simulationOf } from '../../../providers/simulated/settings.ts';
 import { profile as plain, pool } from './fixtures.ts';
+
+type MachineRequest = Parameters<typeof requestMachine>[1];
 
 const profile = (simulation: unknown): CloudProfile => ({
   ...plain,

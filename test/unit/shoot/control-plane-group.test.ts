@@ -9,11 +9,12 @@ import type { Node } from '../../../operator/kube/resources.ts';
 import {
   type ControlPlaneGroupObservation,
   type ControlPlaneGroupPlan,
-  type GroupMachine,
   planControlPlaneGroup,
   votersIn,
 } from '../../../operator/shoot/control-plane-group.ts';
 import { holds } from '../../kit/property.ts';
+
+type GroupMachine = ControlPlaneGroupObservation['machines'][number];
 
 const machine = (name: string, change: Partial<GroupMachine> = {}): GroupMachine => ({
   name,

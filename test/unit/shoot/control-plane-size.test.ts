@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { EtcdMember } from '../../../operator/etcd/etcd-client.ts';
-import {
-  type ControlPlaneSizeObservation,
-  type ControlPlaneSizePlan,
-  planControlPlaneSize,
-} from '../../../operator/shoot/control-plane-size.ts';
+import { type ControlPlaneSizePlan, planControlPlaneSize } from '../../../operator/shoot/control-plane-size.ts';
+
+type ControlPlaneSizeObservation = Parameters<typeof planControlPlaneSize>[0];
 
 const url = (ordinal: number) => `https://10.0.0.${ordinal}:2380`;
 

@@ -3,7 +3,6 @@ import { dump, load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
 import { controlPlaneMachineService } from '../../../operator/shoot/control-plane-services.ts';
 import {
-  type ControlPlanePlace,
   clusterInfo,
   kubeadmAuthorities,
   kubeadmConfig,
@@ -14,6 +13,8 @@ import {
 import { issueShootPKI, pkiParameters, planShootPKI } from '../../../operator/shoot/pki.ts';
 import { encryptionOf, planEncryption } from '../../../operator/shoot/secrets-encryption.ts';
 import { controlPlane, NOW } from './values.ts';
+
+type ControlPlanePlace = NonNullable<Parameters<typeof kubeadmInit>[2]>;
 
 const values = controlPlane(3);
 const parameters = { ...pkiParameters(values), selfHosted: true };

@@ -2,7 +2,9 @@ import '../../../operator/pki/reflect.ts';
 
 import * as x509 from '@peculiar/x509';
 import { expect, it } from 'vitest';
-import { approveServingCSR, type ServingCSR } from '../../../operator/shoot/kubelet-csr.ts';
+import { approveServingCSR, type isServingRequest } from '../../../operator/shoot/kubelet-csr.ts';
+
+type ServingCSR = Parameters<typeof isServingRequest>[0];
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const keys = await crypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);

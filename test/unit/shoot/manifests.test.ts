@@ -10,9 +10,11 @@ import { nodeMaskSize } from '../../../operator/shoot/kube-controller-manager.ts
 import { adminKubeconfig, bootstrapKubeconfig } from '../../../operator/shoot/kubeconfigs.ts';
 import { namespaceManifest } from '../../../operator/shoot/namespace.ts';
 import { pkiSecret } from '../../../operator/shoot/pki-secret.ts';
-import { isUsable, type UsableClient } from '../../../operator/shoot/readiness.ts';
+import { isUsable } from '../../../operator/shoot/readiness.ts';
 import { serviceManifests } from '../../../operator/shoot/services.ts';
 import { controlPlane, controlPlaneObjects, NOW, pkiOf, systemComponents } from './values.ts';
+
+type UsableClient = Parameters<typeof isUsable>[0];
 
 const one = controlPlane();
 const three = controlPlane(3);

@@ -5,7 +5,7 @@ import { conditionIsTrue, type Node, type Pod } from '../../../kube/resources.ts
 import { DRAINING_ANNOTATION, inOrderOfLeaving } from './scale-in.ts';
 
 /** How many machines a pool may have too many, and too few, during a roll. */
-export interface Pace {
+interface Pace {
   readonly surge: number;
   readonly unavailable: number;
 }

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { adoptProblems, clusterOfID, lookAtAdopted } from '../../../../providers/aws/adopted.ts';
-import { type AdoptedInputs, adopted } from '../../../../providers/aws/programs/adopted.ts';
+import { adopted } from '../../../../providers/aws/programs/adopted.ts';
 import type { CloudPool } from '../../../../providers/cloud.ts';
 import { type Answer, FakeAws, identity, refusal, xml } from './fake-aws.ts';
 import { answers, cloudPool, clusterInputs, graphOf, owner } from './fixtures.ts';
+
+type AdoptedInputs = Parameters<typeof adopted>[0];
 
 const ARN = 'arn:aws:eks:eu-central-1:123456789012:cluster/theirs';
 const CLUSTER = 'aws:eks/cluster:Cluster';

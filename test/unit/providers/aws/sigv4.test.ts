@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { asSigned, pathOfKey, presignUrl, type Signable, signHeaders } from '../../../../providers/aws/sigv4.ts';
+import { asSigned, pathOfKey, presignUrl, signHeaders } from '../../../../providers/aws/sigv4.ts';
 import * as fakes from '../../../kit/cloud/web/signature.ts';
+
+type Signable = Parameters<typeof signHeaders>[0];
 
 /**
  * Credentials, date and scope of AWS' published Signature Version 4 test suite

@@ -3,13 +3,15 @@ import { clusterOfID, lookAtAdopted } from '../../../../providers/azure/adopted.
 import { driftOf } from '../../../../providers/azure/drift.ts';
 import { existingAt } from '../../../../providers/azure/existing.ts';
 import { ADMINISTRATOR, roleAssignmentName } from '../../../../providers/azure/names.ts';
-import type { AdoptedInputs } from '../../../../providers/azure/programs/adopted.ts';
+import type { adopted } from '../../../../providers/azure/programs/adopted.ts';
 import { programs } from '../../../../providers/azure/programs.ts';
 import { validateCluster } from '../../../../providers/azure/validate.ts';
 import type { CloudPool } from '../../../../providers/cloud.ts';
 import { graphOf } from '../../../kit/pulumi-graph.ts';
 import { type Answer, context, FakeAzure } from './fake-azure.ts';
 import { answers, clusterInputs, owner, pool, subnet, subscription, tags } from './fixtures.ts';
+
+type AdoptedInputs = Parameters<typeof adopted>[0];
 
 const ID = `/subscriptions/${subscription}/resourceGroups/group-1/providers/Microsoft.ContainerService/managedClusters/theirs`;
 const CLUSTER = 'azure-native:containerservice:ManagedCluster';

@@ -4,12 +4,14 @@ import { adoptProblems, clusterOfID, lookAtAdopted } from '../../../../providers
 import { driftOf } from '../../../../providers/gcp/drift.ts';
 import { existingAt } from '../../../../providers/gcp/existing.ts';
 import { gcpLabelsOf } from '../../../../providers/gcp/labels.ts';
-import type { AdoptedInputs } from '../../../../providers/gcp/programs/adopted.ts';
+import type { adopted } from '../../../../providers/gcp/programs/adopted.ts';
 import { programs } from '../../../../providers/gcp/programs.ts';
 import { validateCluster } from '../../../../providers/gcp/validate.ts';
 import { graphOf } from '../../../kit/pulumi-graph.ts';
 import { FakeGoogle } from './fake-google.ts';
 import { answers, clusterInputs, context, owner, pool, profile } from './fixtures.ts';
+
+type AdoptedInputs = Parameters<typeof adopted>[0];
 
 const PATH = 'projects/demo-project/locations/europe-west3/clusters/theirs';
 const ZONAL = 'projects/demo-project/locations/europe-west3-a/clusters/theirs';

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { CoppiceError } from '../../../../operator/api/errors.ts';
-import { firstLivingHolder, holdersIn, lockedBy, type Witness } from '../../../../providers/pulumi/locks.ts';
+import { firstLivingHolder, holdersIn, lockedBy } from '../../../../providers/pulumi/locks.ts';
+
+type Witness = Parameters<typeof firstLivingHolder>[1];
 
 /** As engine 3.256 writes it. */
 const refusal = (...holders: string[]) =>

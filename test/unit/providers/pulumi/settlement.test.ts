@@ -10,11 +10,13 @@ import {
   withoutUnknown,
 } from '../../../../providers/pulumi/settlement.ts';
 import {
-  type PendingOperation,
+  type pendingOf,
   type StackState,
   type StateResource,
   stackResourcesOf,
 } from '../../../../providers/pulumi/stack-state.ts';
+
+type PendingOperation = ReturnType<typeof pendingOf>[number];
 
 const UNKNOWN = '04da6b54-80e4-46f7-96ec-b56ff0331ba9';
 const urn = (type: string, name: string) => `urn:pulumi:t.cluster::coppice::${type}::${name}`;
