@@ -4,7 +4,7 @@ import { type Patience, patienceAsked, saidOfProxy, sendPatiently, toClouds } fr
 import { classify } from './errors.ts';
 import { awsHostOf, partitionOf } from './partitions.ts';
 import { type AccessKey, asSigned, signHeaders } from './sigv4.ts';
-import { childrenAt, type Element, parseXML, textAt } from './xml.ts';
+import { childrenAt, type Element, parseRoot, parseXML, textAt } from './xml.ts';
 
 /** Connection parameters for AWS. */
 export interface AwsConnection {
@@ -116,7 +116,8 @@ function parsed<Answer>(text: string, action: string): Answer {
   }
 }
 
-const noAnswer = (action: string): CoppiceError =>
+/** Something else answered in AWS' place. */
+export const noAnswer = (action: string): CoppiceError =>
   dependencyNotReady(`what answered ${action} is not AWS: is there a proxy in between?`);
 
 /** AWS' message in an error of this file; '' for other errors. */
@@ -171,6 +172,9 @@ async function answerTo(aws: AwsConnection, { service, action, method, path, hea
   }
 }
 
+/** Where errors are below the root element: query and REST APIs, EC2, S3 (botocore 1.44.8, parsers.py: _do_error_parse of each protocol). */
+const ERRORS = [['Error'], ['Errors', 'Error'], []];
+
 /** Error code and message in the formats of query, EC2, S3, JSON and REST APIs, and of Route 53's batches. */
 export function codeAndMessage(text: string, type = ''): { awsCode: string; message: string } {
   const xml = parseXML(text);
@@ -180,10 +184,9 @@ export function codeAndMessage(text: string, type = ''): { awsCode: string; mess
     const messages = childrenAt(xml[batch], 'Message', 'Messages').map((one) => textAt(one));
     return { awsCode: batch, message: messages.join('; ') || textAt(xml[batch], 'Message') };
   }
-  const error = [['ErrorResponse', 'Error'], ['Response', 'Errors', 'Error'], ['Error']].find((path) =>
-    textAt(xml, ...path, 'Code'),
-  );
-  if (error) return { awsCode: textAt(xml, ...error, 'Code'), message: textAt(xml, ...error, 'Message') };
+  const root = parseRoot(text);
+  const error = ERRORS.find((path) => textAt(root, ...path, 'Code'));
+  if (error) return { awsCode: textAt(root, ...error, 'Code'), message: textAt(root, ...error, 'Message') };
   let body: { __type?: string; code?: string; message?: string; Message?: string } = {};
   try {
     body = JSON.parse(text);

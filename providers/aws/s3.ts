@@ -16,10 +16,10 @@ import {
 } from '../bucket-objects.ts';
 import { transfer } from '../bucket-transfer.ts';
 import { eachPage } from '../pages.ts';
-import { type AwsConnection, awsCodeOf, awsRefusal, codeAndMessage, query } from './api.ts';
+import { type AwsConnection, awsCodeOf, awsRefusal, codeAndMessage, noAnswer, query } from './api.ts';
 import { awsHostOf, partitionOf } from './partitions.ts';
 import { type AccessKey, asSigned, pathOfKey, signHeaders } from './sigv4.ts';
-import { type Element, elementAt, parseXML, textAt } from './xml.ts';
+import { childrenAt, type Element, parseRoot, textAt } from './xml.ts';
 
 /** An S3 bucket with its connection. */
 type S3 = AwsConnection & { key: AccessKey; bucket: BackupBucket; account?: string };
@@ -61,13 +61,9 @@ export function s3Buckets(connect: (ctx: BackupContext) => Promise<AwsConnection
     const objects: BackupObject[] = [];
     await eachPage(`objects of bucket ${s3.bucket.name}`, async (token) => {
       const more: Record<string, string> = token === undefined ? {} : { 'continuation-token': token };
-      const answer = await asked(s3, {
-        method: 'GET',
-        action: 's3:ListBucket',
-        query: { 'list-type': '2', prefix, ...more },
-      });
-      const result = elementAt(parseXML(answer), 'ListBucketResult');
-      for (const one of childrenOf(result, 'Contents'))
+      const query = { 'list-type': '2', prefix, ...more };
+      const result = await document(s3, { method: 'GET', action: 's3:ListBucket', query });
+      for (const one of childrenAt(result, 'Contents'))
         objects.push({ key: textAt(one, 'Key'), size: Number(textAt(one, 'Size')) });
       return textAt(result, 'NextContinuationToken');
     });
@@ -86,15 +82,14 @@ export function s3Buckets(connect: (ctx: BackupContext) => Promise<AwsConnection
     async differences(ctx) {
       const s3 = await open(ctx);
       const [access, versioning, policy] = await Promise.all([
-        setting(s3, 'publicAccessBlock', 's3:GetBucketPublicAccessBlock'),
-        setting(s3, 'versioning', 's3:GetBucketVersioning'),
-        setting(s3, 'policy', 's3:GetBucketPolicy'),
+        setting(document, s3, 'publicAccessBlock', 's3:GetBucketPublicAccessBlock'),
+        setting(document, s3, 'versioning', 's3:GetBucketVersioning'),
+        setting(asked, s3, 'policy', 's3:GetBucketPolicy'),
       ]);
-      const blocks = elementAt(parseXML(access), 'PublicAccessBlockConfiguration');
       return brokenPromises({
-        'public access is not blocked': PUBLIC_ACCESS_BLOCKS.every((block) => textAt(blocks, block) === 'true'),
-        'versions are not kept': textAt(parseXML(versioning), 'VersioningConfiguration', 'Status') === 'Enabled',
-        'it is reached without TLS': policy.includes(`"${TLS_ONLY}"`),
+        'public access is not blocked': PUBLIC_ACCESS_BLOCKS.every((block) => textAt(access, block) === 'true'),
+        'versions are not kept': textAt(versioning, 'Status') === 'Enabled',
+        'it is reached without TLS': policy?.includes(`"${TLS_ONLY}"`),
       });
     },
     async remove(ctx, { withContents = false } = {}) {
@@ -133,23 +128,28 @@ async function accountOf(aws: AwsConnection & { key: AccessKey }): Promise<strin
 /** Tags of the bucket; undefined when it does not exist. */
 async function tagsOf(s3: S3): Promise<Record<string, string> | undefined> {
   try {
-    const answer = await asked(s3, { method: 'GET', action: 's3:GetBucketTagging', query: { tagging: '' } });
-    const set = elementAt(parseXML(answer), 'Tagging', 'TagSet');
-    return Object.fromEntries(childrenOf(set, 'Tag').map((tag) => [textAt(tag, 'Key'), textAt(tag, 'Value')]));
+    const tagging = await document(s3, { method: 'GET', action: 's3:GetBucketTagging', query: { tagging: '' } });
+    const tags = childrenAt(tagging, 'Tag', 'TagSet');
+    return Object.fromEntries(tags.map((tag) => [textAt(tag, 'Key'), textAt(tag, 'Value')]));
   } catch (error) {
-    // // Created, but interrupted before it was tagged.
+    // Created, but interrupted before it was tagged.
     if (awsCodeOf(error) === 'NoSuchTagSet') return {};
     if (awsCodeOf(error) === 'NoSuchBucket') return undefined;
     throw error;
   }
 }
 
-/** A bucket setting in S3's format; an empty document where it is unset. */
-async function setting(s3: S3, subresource: string, action: string): Promise<string> {
+/** A bucket setting, read by `read`; undefined where it is unset. */
+async function setting<T>(
+  read: (s3: S3, ask: Ask) => Promise<T>,
+  s3: S3,
+  subresource: string,
+  action: string,
+): Promise<T | undefined> {
   try {
-    return await asked(s3, { method: 'GET', action, query: { [subresource]: '' } });
+    return await read(s3, { method: 'GET', action, query: { [subresource]: '' } });
   } catch (error) {
-    if (UNSET.includes(awsCodeOf(error) ?? '')) return '<Unset/>';
+    if (UNSET.includes(awsCodeOf(error) ?? '')) return undefined;
     throw error;
   }
 }
@@ -232,9 +232,9 @@ async function settle(s3: S3): Promise<void> {
 /** Deletes all versions and delete markers: a bucket with any cannot be deleted. */
 async function removeVersions(s3: S3): Promise<void> {
   for (;;) {
-    const answer = await asked(s3, { method: 'GET', action: 's3:ListBucketVersions', query: { versions: '' } });
-    const result = elementAt(parseXML(answer), 'ListVersionsResult');
-    const versions = ['Version', 'DeleteMarker'].flatMap((kind) => childrenOf(result, kind));
+    const query = { versions: '' };
+    const result = await document(s3, { method: 'GET', action: 's3:ListBucketVersions', query });
+    const versions = ['Version', 'DeleteMarker'].flatMap((kind) => childrenAt(result, kind));
     if (versions.length === 0) return;
     for (const version of versions) {
       await asked(s3, {
@@ -247,12 +247,14 @@ async function removeVersions(s3: S3): Promise<void> {
   }
 }
 
-function childrenOf(element: Element | undefined, name: string): Element[] {
-  if (element === undefined || typeof element === 'string') return [];
-  return [element[name] ?? []].flat();
-}
-
 const asked = async (s3: S3, ask: Ask): Promise<string> => wholeText(await stream(s3, ask));
+
+/** The root element of the answer. Rejects when something else than S3 answers: an empty list says that there are no backups. */
+async function document(s3: S3, ask: Ask): Promise<Element> {
+  const root = parseRoot(await asked(s3, ask));
+  if (root === undefined) throw noAnswer(ask.action);
+  return root;
+}
 
 /** Body of the answer. Rejects with a CoppiceError, see awsCodeOf. */
 async function stream(

@@ -37,6 +37,17 @@ export function parseXML(text: string): Record<string, Element | Element[]> {
   return open.length === 1 ? root : {};
 }
 
+/**
+ * Root element of an answer of S3 or Azure's blob storage, whatever its name: AWS' own client does not look at the name (botocore 1.44.8,
+ * parsers.py, RestXMLParser), so what is compatible with S3 may have another. Undefined where the text is not one well-formed element, or is
+ * a page of HTML: a proxy sent it.
+ */
+export function parseRoot(text: string): Element | undefined {
+  const roots = Object.entries(parseXML(text));
+  const [[name, root] = ['html', '']] = roots;
+  return roots.length > 1 || Array.isArray(root) || name.toLowerCase() === 'html' ? undefined : root;
+}
+
 function add(children: Record<string, Element | Element[]>, name: string, child: Element): void {
   const before = children[name];
   children[name] = before === undefined ? child : [before, child].flat();
@@ -63,7 +74,7 @@ export function itemsAt(element: Element | Element[] | undefined, ...path: strin
   return [list.item ?? list.member ?? []].flat();
 }
 
-/** Elements of a name in the list at a path, as in Route 53. */
+/** Elements of a name in the list at a path, as in Route 53, S3 and Azure's blobs. */
 export function childrenAt(element: Element | Element[] | undefined, name: string, ...path: string[]): Element[] {
   const list = elementAt(element, ...path);
   return list === undefined || typeof list === 'string' ? [] : [list[name] ?? []].flat();

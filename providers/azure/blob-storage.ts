@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { CoppiceError, dependencyNotReady } from '../../operator/api/errors.ts';
-import { type Element, parseXML, textAt, elementAt as within } from '../aws/xml.ts';
+import { childrenAt, parseRoot, textAt } from '../aws/xml.ts';
 import type { BackupBucket, BackupBuckets, BackupContext, BackupObject } from '../backup.ts';
 import {
   BACKUP_TAGS,
@@ -295,7 +295,7 @@ async function blobsOf(arm: Manager): Promise<Blobs> {
 
 /** The error in Blob Storage's refusal: XML, where Resource Manager uses JSON. */
 function refusal(what: string, status: number, text: string): CoppiceError {
-  const error = within(parseXML(text), 'Error');
+  const error = parseRoot(text);
   const [azureCode, message] = [textAt(error, 'Code'), textAt(error, 'Message').split('\n')[0]!.slice(0, 300)];
   const code = classify(azureCode) ?? classify(`HTTP ${status}`) ?? 'ERR_RETRYABLE_INFRA_DEPENDENCIES';
   const said = [azureCode || `HTTP ${status}`, message].filter(Boolean).join(': ');
@@ -310,10 +310,10 @@ async function list(blobs: Blobs, prefix: string): Promise<BackupObject[]> {
   await eachPage(`blobs under ${prefix}`, async (marker) => {
     const query = { restype: 'container', comp: 'list', prefix, ...(marker && { marker }) };
     const answer = await blobs({ method: 'GET', query });
-    const result = within(parseXML((await answer.body.text()).replace(/^\uFEFF/, '')), 'EnumerationResults');
-    const found = within(result, 'Blobs');
-    const each: Element[] = found === undefined || typeof found === 'string' ? [] : [found.Blob ?? []].flat();
-    for (const blob of each)
+    const result = parseRoot(await answer.body.text());
+    if (result === undefined)
+      throw dependencyNotReady("what answered Azure's List Blobs is not Azure: is there a proxy in between?");
+    for (const blob of childrenAt(result, 'Blob', 'Blobs'))
       objects.push({ key: textAt(blob, 'Name'), size: Number(textAt(blob, 'Properties', 'Content-Length')) });
     return textAt(result, 'NextMarker');
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { itemsAt, parseXML, textAt } from '../../../../providers/aws/xml.ts';
+import { itemsAt, parseRoot, parseXML, textAt } from '../../../../providers/aws/xml.ts';
 
 describe("AWS' XML", () => {
   it('is text, elements and lists, whatever they are called', () => {
@@ -19,6 +19,20 @@ describe("AWS' XML", () => {
     'is not what a proxy says: %j',
     (text) => {
       expect(parseXML(text)).toEqual({});
+      expect(parseRoot(text)).toBeUndefined();
+    },
+  );
+
+  it('has a root element of any name', () => {
+    for (const name of ['VersioningConfiguration', 'GetBucketVersioningOutput'])
+      expect(textAt(parseRoot(`\uFEFF<${name}><Status>Enabled</Status></${name}>`), 'Status')).toBe('Enabled');
+    expect(parseRoot('<VersioningConfiguration/>')).toBe('');
+  });
+
+  it.each(['<html><body>Log in</body></html>', '<HTML/>', '<a/><b/>', '<a>1</a><a>2</a>'])(
+    'has no root element in what a proxy says: %j',
+    (text) => {
+      expect(parseRoot(text)).toBeUndefined();
     },
   );
 });

@@ -47,3 +47,23 @@ describe("somebody else's resource group of the bucket's name", () => {
     expect((await written({ 'coppice-backup-seed-uid': 'uid-1' }, 'remove')).writes).toEqual([`DELETE ${GROUP}`]);
   });
 });
+
+/** What `list` returns where Blob Storage answers so. */
+async function listing(body: string) {
+  await using azure = await FakeAzure.start(({ path }) =>
+    path.includes('comp=list')
+      ? { body }
+      : { body: { properties: { primaryEndpoints: { blob: `${azure.endpoints.management}/blob` } } } },
+  );
+  return await blobBuckets(() => azure.endpoints).list(ctx, '');
+}
+
+it.each(['<html><body>Log in</body></html>', 'upstream timed out'])(
+  'list rejects, and returns no empty list, when a proxy answers in the place of Blob Storage: %j',
+  async (body) => {
+    await expect(listing(body)).rejects.toMatchObject({
+      code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES',
+      message: "what answered Azure's List Blobs is not Azure: is there a proxy in between?",
+    });
+  },
+);
