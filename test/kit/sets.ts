@@ -33,6 +33,8 @@ const TABLE: Readonly<Record<string, TestSet>> = {
   'test/integration/release/': 'ci',
   'test/integration/shoot/': 'short',
   'test/integration/cloud/': 'ci',
+  'test/integration/cloud/azurite.test.ts': { of: 4, turns: [1] },
+  'test/integration/cloud/moto.test.ts': { of: 4, turns: [3] },
   'test/integration/conformance/': 'ci',
   'test/integration/conformance/dns-simulated.test.ts': 'short',
   'test/integration/conformance/simulated.test.ts': 'short',

@@ -152,10 +152,10 @@ export async function fakeBucketTestbed(name: keyof typeof FACES): Promise<Bucke
       stored.save(there);
     },
     ...(name !== 'azure' && {
-      trap(bucket: BackupBucket) {
+      async trap(bucket: BackupBucket) {
         const { id } = cloud.account(face.cloud, 2);
         stored.make(bucket.name, id, face.region, { open: true });
-        return () => JSON.stringify(stored.get(bucket.name));
+        return async () => JSON.stringify(stored.get(bucket.name));
       },
     }),
     // Resource groups are the subscription's own, and the account's name is made of the group's.

@@ -21,9 +21,9 @@ export interface BucketTestbed {
   /** Whether somebody else can have a bucket of the same name. */
   namesAreEverybodys: boolean;
   /** Where names are everybody's: lets somebody else have the bucket, open to everybody. Returns what there is in it, settings and all. */
-  trap?(bucket: BackupBucket): () => string;
+  trap?(bucket: BackupBucket): Promise<() => Promise<string>>;
   /** What can be made to go wrong, and the code that it must have. */
-  troubles: { what: string; code: ErrorCode; begin(): void }[];
+  troubles: { what: string; code: ErrorCode; begin(): void | Promise<void> }[];
   heal(): void;
   close(): Promise<void>;
 }
@@ -158,21 +158,22 @@ export function keepsBuckets(name: string, open: () => Promise<BucketTestbed>): 
     it('puts nothing into a bucket that somebody else has made beforehand, and left open', async () => {
       if (!testbed.trap) return;
       const trapped = bucketOf('violet');
-      const seen = testbed.trap(trapped);
-      const before = seen();
+      const seen = await testbed.trap(trapped);
+      const before = await seen();
       const other = testbed.context(trapped);
       expect(await refusal(() => testbed.buckets.ensure(other))).toMatch(/^ERR_INFRA_(DEPENDENCIES|UNAUTHORIZED)$/);
-      expect(seen()).toBe(before);
+      expect(await seen()).toBe(before);
     });
 
     it('says what is wrong by its code', async () => {
       for (const { what, code, ...trouble } of testbed.troubles) {
-        trouble.begin();
+        await trouble.begin();
+        const troubled = testbed.context(bucket);
         for (const [method, run] of Object.entries({
-          ensure: () => testbed.buckets.ensure(ctx),
-          list: () => testbed.buckets.list(ctx, ''),
-          put: () => testbed.buckets.put(ctx, 'shoot--a--b/u-3/x', contentFor(bytes)),
-          get: () => testbed.buckets.get(ctx, 'shoot--a--b/u-2/a'),
+          ensure: () => testbed.buckets.ensure(troubled),
+          list: () => testbed.buckets.list(troubled, ''),
+          put: () => testbed.buckets.put(troubled, 'shoot--a--b/u-3/x', contentFor(bytes)),
+          get: () => testbed.buckets.get(troubled, 'shoot--a--b/u-2/a'),
         }))
           expect(await refusal(run), `${method} with ${what}`).toBe(code);
         testbed.heal();

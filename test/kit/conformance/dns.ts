@@ -7,7 +7,7 @@ import { expectRefused, frozen } from './problems.ts';
 export interface DNSTrouble {
   what: string;
   code: ErrorCode;
-  begin(): void;
+  begin(): void | Promise<void>;
 }
 
 /** Somebody's zones, as the conformance suite needs them: what it may ask, see and break. */
@@ -231,7 +231,7 @@ export function keepsRecords(name: string, open: () => Promise<DNSTestbed>): voi
       const host = 'troubled.example.com';
       const zone = await zoneOf(host);
       for (const trouble of testbed.troubles) {
-        trouble.begin();
+        await trouble.begin();
         await writingNothingAt(host, () =>
           expectRefused(testbed.dns.ensure(contextOf(BLUE), zone, record(host)), trouble.code, testbed.secrets),
         );

@@ -64,9 +64,10 @@ export function s3(asked: Asked, { caller }: Pick<Testbed, 'caller'>, region: st
       return { status: 204, body: '' };
     }
     if (query.has('versions')) {
-      const versions = bucket.objects.map(
-        (one) => `<Version><Key>${escaped(one.key)}</Key><VersionId>${one.version}</VersionId></Version>`,
-      );
+      const versions = bucket.objects.map(({ key: name, version, marker }) => {
+        const element = marker ? 'DeleteMarker' : 'Version';
+        return `<${element}><Key>${escaped(name)}</Key><VersionId>${version}</VersionId></${element}>`;
+      });
       return xml(`<ListVersionsResult>${versions.join('')}</ListVersionsResult>`);
     }
     if (query.has('list-type')) {
@@ -95,7 +96,9 @@ export function s3(asked: Asked, { caller }: Pick<Testbed, 'caller'>, region: st
       return xml('');
     }
     if (method === 'DELETE') {
-      buckets.delete(bucket, key, keep, query.get('versionId') ?? undefined);
+      const version = query.get('versionId') ?? undefined;
+      buckets.delete(bucket, key, keep, version);
+      if (keep && version === undefined) buckets.mark(bucket, key);
       return { status: 204, body: '' };
     }
     const object = buckets.find(bucket, key);

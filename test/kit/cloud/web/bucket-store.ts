@@ -12,6 +12,8 @@ export interface StoredObject {
   md5: string;
   /** False: kept only because the bucket has versions. */
   current: boolean;
+  /** Says that the object was deleted, in a bucket of S3 with versions: it has no bytes, and a bucket with it is not empty. */
+  marker?: true;
 }
 
 /** A bucket of a fake cloud: its settings as the cloud was told them, and what is in it. */
@@ -72,6 +74,18 @@ export function bucketStore(store: Store, cloud: CloudName) {
     delete(bucket: StoredBucket, key: string, keep: boolean, version?: string) {
       if (version === undefined) retire(bucket, key, keep);
       else bucket.objects = bucket.objects.filter((one) => one.key !== key || one.version !== version);
+      save(bucket);
+    },
+    /** Leaves a mark in place of a deleted object (Amazon S3 User Guide, "Working with delete markers"). */
+    mark(bucket: StoredBucket, key: string) {
+      bucket.objects.push({
+        key,
+        version: String(++bucket.versions),
+        size: 0,
+        md5: '',
+        current: false,
+        marker: true,
+      });
       save(bucket);
     },
     /** One page of those that begin with the prefix, after the key or version that the last page gave as `next`. */
