@@ -27,7 +27,7 @@ const shootWith = (change: { metadata?: object; status?: object } = {}): Shoot =
     status: { seedName: 'blue', controlPlane: { desired: 1, ready: 1 }, ...change.status },
   });
 
-describe('the controller of backups', () => {
+describe('the backup controller', () => {
   let buckets: MemoryBuckets;
   let source: ReturnType<typeof sourceOf>;
   let shoot: Shoot | undefined;
@@ -72,13 +72,13 @@ describe('the controller of backups', () => {
     );
   });
 
-  it('asks for nothing where nobody asked for backups', async () => {
+  it('requests nothing without backups', async () => {
     seed = seedWith(undefined);
     expect(await reconcile()).toEqual({});
     expect([buckets.asked, told, said()]).toEqual([[], [], undefined]);
   });
 
-  it('says what the last snapshot is, once, and comes back when the next is due', async () => {
+  it('reports the last snapshot once, and requeues when the next is due', async () => {
     put(-5, -1);
     expect(await reconcile()).toEqual({ requeueAfterMs: 23 * HOUR });
     expect(said()).toMatchObject({ type: 'BackupReady', status: 'True' });
@@ -91,7 +91,7 @@ describe('the controller of backups', () => {
     expect([told, buckets.asked.length]).toEqual([[KEY], asked]);
   });
 
-  it('lets go of those that are too many, the oldest', async () => {
+  it('deletes the oldest snapshots beyond the limit', async () => {
     put(-5, -3, -2, -1);
     await reconcile();
     expect([...buckets.objects.keys()].map((key) => Number(key.split('-').at(-1)))).toEqual([
@@ -100,7 +100,7 @@ describe('the controller of backups', () => {
     ]);
   });
 
-  it('leaves an etcd alone that is not there, or that has a cluster to be made', async () => {
+  it('ignores an etcd that does not exist, or whose cluster is still to be created', async () => {
     etcdReady = undefined;
     expect(await reconcile()).toEqual({});
     // Nothing is sure to tell when it is back.
@@ -114,7 +114,7 @@ describe('the controller of backups', () => {
     expect(buckets.asked).toEqual([]);
   });
 
-  it('does not call a cluster backed up whose last snapshot is long ago', async () => {
+  it('reports a cluster as not backed up when its last snapshot is old', async () => {
     put(-5);
     await reconcile();
     expect(said()).toMatchObject({ status: 'True' });
@@ -125,7 +125,7 @@ describe('the controller of backups', () => {
     expect(told).toEqual([KEY, KEY]);
   });
 
-  it('misses no snapshot of a cluster that sleeps: nothing changes in it', async () => {
+  it('requires no snapshot of a sleeping cluster, in which nothing changes', async () => {
     const lastOperation = { type: 'Hibernate', state: 'Succeeded' };
     const spec = { hibernation: { enabled: true }, provider: { workers: [] } };
     shoot = { ...shootWith({ status: { lastOperation } }), spec: spec as unknown as Shoot['spec'] };
@@ -137,7 +137,7 @@ describe('the controller of backups', () => {
     expect(said()).toMatchObject({ status: 'True' });
   });
 
-  it('an operator that starts while a cluster sleeps says what its last snapshot is', async () => {
+  it('reports the last snapshot of a sleeping cluster after a restart of the operator', async () => {
     const spec = { hibernation: { enabled: true }, provider: { workers: [] } };
     const status = { lastOperation: { type: 'Hibernate', state: 'Succeeded' } };
     shoot = { ...shootWith({ status }), spec: spec as unknown as Shoot['spec'] };
@@ -159,14 +159,14 @@ describe('the controller of backups', () => {
     await controller.takeLast(shoot!, signal);
   });
 
-  it('says that the seed has no bucket, and waits for it', async () => {
+  it('reports a seed without bucket, and waits for it', async () => {
     seed = seedWith(BACKUP);
     expect(await reconcile()).toEqual({});
     expect(said()).toMatchObject({ status: 'False', message: expect.stringContaining('BackupBucketsReady') });
     expect(buckets.asked).toEqual([]);
   });
 
-  it('says why there is no snapshot, with its code, and which one was the last', async () => {
+  it('reports why a snapshot is missing, with the error code and the last one', async () => {
     put(-30);
     await expect(reconcile()).rejects.toThrow();
     expect(said()).toMatchObject({
@@ -182,7 +182,7 @@ describe('the controller of backups', () => {
     expect(said()).toMatchObject({ codes: ['ERR_CONFIGURATION_PROBLEM'], message: 'the bucket says no. Do this.' });
   });
 
-  it('takes one when it is asked for, however new the last is', async () => {
+  it('takes a requested snapshot however recent the last one is', async () => {
     put(-1);
     await reconcile();
     shoot = shootWith({ metadata: { annotations: { [ANNOTATIONS.backupRequestedAt]: '2026-11-21T12:00:00Z' } } });
@@ -190,26 +190,26 @@ describe('the controller of backups', () => {
     await expect(reconcile()).rejects.toThrow('etcd');
   });
 
-  it('lets what was said stand until it has looked itself', () => {
+  it('keeps the previous condition until it has looked itself', () => {
     const before = { type: 'BackupReady', status: 'True', reason: 'SnapshotTaken', message: 'long ago' };
     shoot = shootWith({ status: { conditions: [{ ...before, lastTransitionTime: '2026-11-20T00:00:00Z' }] } });
     expect(said()).toEqual(before);
   });
 
-  it('takes backups away with their shoot', async () => {
+  it('deletes backups with their shoot', async () => {
     put(-1);
     await controller.retire(shoot!, signal);
     expect(buckets.objects.size).toBe(0);
   });
 
-  it('does not hold up a deletion because a bucket is broken, and says where the backups are', async () => {
+  it('does not block a deletion by a broken bucket, and reports where the backups are', async () => {
     put(-1);
     buckets.broken = configurationProblem('the bucket says no');
     await controller.retire(shoot!, signal);
     expect(events).toEqual(['BackupsLeft']);
   });
 
-  describe('hears of', () => {
+  describe('the backup controller reconciles on', () => {
     const seeds = { get: () => seed };
     const changed = (change: Parameters<typeof shootWith>[0], before: Parameters<typeof shootWith>[0] = {}) =>
       backupsConcern({ type: 'updated', object: shootWith(change), old: shootWith(before) }, seeds);
@@ -219,14 +219,14 @@ describe('the controller of backups', () => {
       ['an etcd that is up', {}, { status: { controlPlane: { desired: 1, ready: 0 } } }],
       ['a cluster that is made', {}, { status: { lastOperation: { type: 'Create', state: 'Processing' } } }],
     ])('%s', (_, now, before) => expect(changed(now, before)).toBe(true));
-    it('no change of a status that says nothing of etcd', () => {
+    it('no change of a status without etcd fields', () => {
       expect(changed({ status: { nodes: { desired: 3, current: 3, ready: 2 } } })).toBe(false);
     });
     it('no shoot of a seed without backups', () => {
       seed = seedWith(undefined);
       expect(backupsConcern({ type: 'added', object: shootWith() }, seeds)).toBe(false);
     });
-    it('a seed whose bucket is ready, and no other change of it', () => {
+    it('a seed whose bucket becomes ready, and no other change of it', () => {
       const [without, having] = [seedWith(BACKUP), seedWith(BACKUP, READY)];
       expect(seedConcernsBackups({ type: 'updated', object: having, old: without })).toBe(true);
       expect(seedConcernsBackups({ type: 'updated', object: having, old: having })).toBe(false);

@@ -26,7 +26,7 @@ describe('a snapshot', () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  it.each([1, 7, 31, 32, 33, 512, 100_000])('is whole, in pieces of %i bytes', async (size) => {
+  it.each([1, 7, 31, 32, 33, 512, 100_000])('is verified in chunks of %i bytes', async (size) => {
     expect((await verdict(whole, size))()).toEqual({
       size: whole.length,
       sha256: createHash('sha256').update(whole).digest('hex'),
@@ -46,7 +46,7 @@ describe('a snapshot', () => {
     expect(await verdict(bytes(), 1000)).toThrow(/damaged or cut off/);
   });
 
-  it('is written for nobody else to read, and never over another file', async () => {
+  it('is written readable for its owner only, and never over an existing file', async () => {
     const file = join(folder, 'one');
     await writeVerified(file, pieces(whole, 1000), signal);
     expect((await readFile(file)).equals(whole)).toBe(true);

@@ -6,7 +6,7 @@ import { BACKUP, MemoryBuckets, NOW, seedWith, sourceOf } from './memory-bucket.
 const HOUR = 3600_000;
 const blue = { technicalID: 'shoot--shop--blue', uid: 'u-1' };
 
-describe('backups of a shoot that is deleted', () => {
+describe('the backups of a deleted shoot', () => {
   let buckets: MemoryBuckets;
   let source: ReturnType<typeof sourceOf>;
   let bucket: OpenBucket;
@@ -25,12 +25,12 @@ describe('backups of a shoot that is deleted', () => {
       buckets.objects.set(key, Buffer.from(key));
   });
 
-  it('go with it, and nobody else’s do', async () => {
+  it('are deleted with it, and no others', async () => {
     expect(await retireBackups(bucket, blue, 0)).toBe(2);
     expect(keys()).toEqual(['shoot--shop--blue/u-10/a', 'shoot--shop--blue-2/u-1/a']);
   });
 
-  it('stay for the grace period, and then go with their mark', async () => {
+  it('stay for the grace period, and are deleted with their deletion mark', async () => {
     await retireBackups(bucket, blue, 2);
     expect(keys()).toHaveLength(5);
     source.time = NOW + 2 * HOUR - 1;
@@ -40,7 +40,7 @@ describe('backups of a shoot that is deleted', () => {
     expect(keys()).toEqual(['shoot--shop--blue/u-10/a', 'shoot--shop--blue-2/u-1/a']);
   });
 
-  it('do not stay longer because the deletion was tried again', async () => {
+  it('do not stay longer after a retried deletion', async () => {
     await retireBackups(bucket, blue, 2);
     source.time = NOW + HOUR;
     await retireBackups(bucket, blue, 2);
@@ -48,20 +48,20 @@ describe('backups of a shoot that is deleted', () => {
     expect(await purge(bucket, 2, new Set())).toHaveLength(1);
   });
 
-  it('stay, whatever the mark says, while the shoot is there', async () => {
+  it('stay while the shoot exists, whatever their mark', async () => {
     await retireBackups(bucket, blue, 1);
     source.time = NOW + 100 * HOUR;
     expect(await purge(bucket, 1, new Set(['u-1']))).toEqual([]);
     expect(keys()).toHaveLength(5);
   });
 
-  it('stay without a mark: a garden that was restored from an old backup knows nothing of its shoots', async () => {
+  it('stay without a mark: a garden restored from an old backup does not know its shoots', async () => {
     source.time = NOW + 10_000 * HOUR;
     expect(await purge(bucket, 0, new Set())).toEqual([]);
     expect(keys()).toHaveLength(4);
   });
 
-  it('leave no mark where there are none', async () => {
+  it('get no mark where there are none', async () => {
     await retireBackups(bucket, { technicalID: 'shoot--shop--red', uid: 'u-5' }, 2);
     expect(keys()).toHaveLength(4);
   });

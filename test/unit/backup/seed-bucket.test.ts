@@ -16,12 +16,12 @@ describe('the bucket of a seed', () => {
     seeds = new SeedBuckets(source, silent, () => new Set());
   });
 
-  it('is not asked for by a seed without backups', async () => {
+  it('is not created without backups', async () => {
     expect(await seeds.look(seedWith(undefined), signal)).toBeUndefined();
     expect(buckets.asked).toEqual([]);
   });
 
-  it('is made, said to be there, and looked at again only after an hour', async () => {
+  it('is created, reported, and checked again only after an hour', async () => {
     const first = await seeds.look(seedWith(BACKUP), signal);
     expect(first?.conditions[0]).toMatchObject({ type: 'BackupBucketsReady', status: 'True' });
     expect(first?.conditions[0]?.message).toContain('coppice-backup-seed-1');
@@ -34,7 +34,7 @@ describe('the bucket of a seed', () => {
     expect(buckets.asked.length).toBeGreaterThan(asked);
   });
 
-  it('that others have changed is said, with what and how to mend it, and backups go on', async () => {
+  it('with foreign changes is reported with difference and advice, and backups continue', async () => {
     buckets.changed = ['versions are not kept'];
     const said = await seeds.look(seedWith(BACKUP), signal);
     expect(said?.conditions).toMatchObject([
@@ -60,14 +60,14 @@ describe('the bucket of a seed', () => {
     expect((await seeds.look(seedWith(BACKUP), signal))?.conditions).toHaveLength(1);
   });
 
-  it('is looked at at once when the seed says something else', async () => {
+  it("is checked at once after a change of the seed's spec", async () => {
     await seeds.look(seedWith(BACKUP), signal);
     const asked = buckets.asked.length;
     await seeds.look(seedWith({ ...BACKUP, deletionGracePeriodHours: 3 }), signal);
     expect(buckets.asked.length).toBeGreaterThan(asked);
   });
 
-  it('that cannot be had is a condition with its code and what to do, tried again after a minute', async () => {
+  it('that is unavailable becomes a condition with code and advice, retried after a minute', async () => {
     buckets.broken = configurationProblem('the cloud says no', 'Do this.');
     const said = await seeds.look(seedWith(BACKUP), signal);
     expect(said?.conditions[0]).toMatchObject({

@@ -35,7 +35,7 @@ async function tried(server: MemoryObjects): Promise<string> {
   }
 }
 
-it('goes to etcd also with keys whose Secret lost its labels', async () => {
+it('takeSnapshot reaches etcd with keys from a Secret that lost its labels', async () => {
   const keys = await issueShootPKI({}, planShootPKI({}, parameters, NOW), parameters, NOW);
   const data = Object.fromEntries(
     Object.entries(keys).map(([key, pem]) => [key, Buffer.from(pem!).toString('base64')]),
@@ -46,11 +46,11 @@ it('goes to etcd also with keys whose Secret lost its labels', async () => {
   expect(said).not.toMatch(/has no certificate|no keys/);
 });
 
-it('says that there are no keys where there are none', async () => {
+it('takeSnapshot reports missing keys', async () => {
   expect(await tried(new MemoryObjects())).toBe(`the etcd of ${NS} has no keys yet`);
 });
 
-it('has two snapshots on the disk at once, also when a whole fleet falls asleep, and tenants take turns', async () => {
+it('takeSnapshot writes two snapshots at a time, in turns between tenants, when a whole fleet falls asleep', async () => {
   const spool = new Spool(undefined);
   const ends = new Map<string, () => void>();
   const begun: string[] = [];

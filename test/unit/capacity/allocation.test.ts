@@ -34,7 +34,7 @@ const shape = (parts: readonly HeldPart[]) =>
 const WORKERS = 'workers';
 const MEDIUM = part('medium', 0).name;
 
-describe('a pool is divided', () => {
+describe('the parts of a pool', () => {
   it.each<[what: string, count: number, held: HeldPart[], market: OfferAvailability, parts: string[], lacking: number]>(
     [
       ['not at all while the first choice can be had', 3, [], market(), ['3 large ab'], 0],
@@ -148,14 +148,14 @@ describe('a pool is divided', () => {
     expect(allocation.lacking).toBe(lacking);
   });
 
-  it('where there are no zones', () => {
+  it('have no zones in a region without zones', () => {
     const nowhere = wish(1, { zones: [] });
     const [only] = allocatePool(nowhere, [], market(['large'])).parts;
     expect(only).toMatchObject({ machineType: 'medium', zones: [], count: 1 });
     expect(only?.name).toBe(partName(nowhere, 'medium', []));
   });
 
-  it('under names that every cloud takes', () => {
+  it('have names that every cloud accepts', () => {
     expect(partName(wish(0), 'large', ['a', 'b'])).toBe('workers');
     const long = wish(0, { name: 'name-of-15-char' });
     for (const type of ['medium', 'small']) {
@@ -165,8 +165,8 @@ describe('a pool is divided', () => {
   });
 });
 
-describe('whatever happens', () => {
-  it('as many nodes are asked for as are wanted, none that runs is given up for another, and the same again changes nothing', () => {
+describe('allocate, after any events,', () => {
+  it('requests the desired nodes, replaces no running one, and is idempotent', () => {
     const random = seeded(7);
     const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)]!;
     for (let round = 0; round < 100; round++) {

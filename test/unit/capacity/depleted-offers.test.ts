@@ -10,8 +10,8 @@ const offer = (machineType: string): Offer => ({
   spot: true,
 });
 
-describe('what is remembered of offers', () => {
-  it('is bounded: what was heard of longest ago is forgotten', () => {
+describe('the memory of depleted offers', () => {
+  it('is bounded: the least recently updated offer is forgotten', () => {
     const memory = new DepletedOffers(() => new Date(0));
     const knownIn = (namespace: string) => memory.known({ namespace }).depleted.map(({ machineType }) => machineType);
     memory.note('u1', { ...offer('sold-out'), part: 'a', zones: [] });

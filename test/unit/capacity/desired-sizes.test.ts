@@ -25,7 +25,7 @@ const decided = (count: number): Decided => new Map([['a', { count, by: 'Coppice
 const sizeOf = (spec: object, known: Decided, has?: number): DesiredPool =>
   desiredSizes({ cluster: cluster(spec), profile, decided: known, has: () => has })[0]!;
 
-describe('who decides: the first who says anything', () => {
+describe('the first decider of a size with an answer', () => {
   const cases: [Say, string, object, Decided, number | undefined, number, SizedBy][] = [
     ['person', 'a number that somebody wrote', { dataPlaneNodes: 4, pools: RANGE }, 'none', undefined, 4, 'person'],
     [
@@ -89,15 +89,15 @@ describe('who decides: the first who says anything', () => {
       'minimum',
     ],
   ];
-  test.each(cases)('%s: %s', (_who, _what, spec, known, has, count, sizedBy) => {
+  test.each(cases)('wins, %s: %s', (_who, _what, spec, known, has, count, sizedBy) => {
     expect(sizeOf(spec, known, has)).toMatchObject({ count, sizedBy });
   });
 
-  it('every row is tried', () =>
+  it('wins in every tested row of the table', () =>
     expect(new Set(cases.map(([who]) => who))).toEqual(new Set(DECIDES.map(({ who }) => who))));
 });
 
-describe('a floor of several pools', () => {
+describe('a minimum for several pools', () => {
   const pools = [
     { name: 'a', minimum: 0, maximum: 3, autoscale: 'Coppice' },
     { name: 'b', minimum: 1, maximum: 9, autoscale: 'None' },
@@ -110,19 +110,19 @@ describe('a floor of several pools', () => {
       decided: new Map(known.map(([name, count]) => [name, { count, by: 'Coppice', why: 'pods wait' }])),
     }).map(({ count, sizedBy }) => `${count} ${sizedBy}`);
 
-  it('is met by all of them together, in the order written, each up to its maximum', () => {
+  it('is met by all of them together, in order, each up to its maximum', () => {
     expect(counts(6)).toEqual(['3 floor', '3 person', '0 minimum']);
     expect(counts(14)).toEqual(['3 floor', '9 person', '2 floor']);
   });
 
-  it('raises nothing where enough was decided, wherever that is', () => {
+  it('raises nothing where enough was decided in any pool', () => {
     expect(counts(6, [['c', 5]])).toEqual(
       ['3 floor', '3 person', '5 decider'].map((one) => one.replace('3 floor', '0 minimum')),
     );
   });
 });
 
-describe('what holds a pool back, all in turn', () => {
+describe('the holds on a pool, in order,', () => {
   const five = sizeOf({ pools: COPPICE }, decided(5));
   const cases: [Say, string, Holds, number, Say[]][] = [
     ['schedule', 'no nodes until it wakes', { asleep: 'schedule' }, 0, ['schedule']],
@@ -143,17 +143,17 @@ describe('what holds a pool back, all in turn', () => {
       ['sleep', 'sold out', 'roll-out'],
     ],
   ];
-  test.each(cases)('%s: %s', (_who, _what, holds, present, heldBy) => {
+  test.each(cases)('apply, %s: %s', (_who, _what, holds, present, heldBy) => {
     expect(presentSize(five, holds)).toEqual({ present, heldBy });
     // Nothing of it changes what was decided.
     expect(five.count).toBe(5);
   });
 
-  it('every row is tried', () =>
+  it('are tested in every row of the table', () =>
     expect(new Set(cases.map(([who]) => who))).toEqual(new Set(HOLDS.map(({ who }) => who))));
 });
 
-it('docs/concepts/sizes.md shows the table as it is', async () => {
+it('docs/concepts/sizes.md shows the tables of deciders and holds', async () => {
   const page = await readFile(new URL('../../../docs/concepts/sizes.md', import.meta.url), 'utf8');
   const row = ({ who, says, because }: (typeof DECIDES)[number] | (typeof HOLDS)[number]) =>
     `| ${who} | ${says} | ${because} |`;

@@ -24,8 +24,8 @@ const OURS = cluster({
 });
 const regionOf = ({ spec }: WorkerCluster) => spec.region ?? 'default';
 
-describe('a cluster at another place', () => {
-  it('in another region keeps its machine types, and no zones', () => {
+describe('a cluster at a fallback place', () => {
+  it('in another region keeps its machine types, but no zones', () => {
     const { cloudProvider, region, zones, machineType, credentialsRef, networking, pools } = atPlace(OURS, 1).spec;
     expect([cloudProvider, region, zones, machineType, credentialsRef]).toEqual([
       'aws',
@@ -38,7 +38,7 @@ describe('a cluster at another place', () => {
     expect(pools).toEqual([{ name: 'blue', machineTypes: ['m7i', 'm6i'], spot: true }]);
   });
 
-  it('in another cloud has the machine types and the credentials of that', () => {
+  it("in another cloud has the place's machine types and credentials", () => {
     const { cloudProvider, region, machineType, machineTypes, credentialsRef, pools } = atPlace(OURS, 2).spec;
     expect([cloudProvider, region, machineType, machineTypes, credentialsRef]).toEqual([
       'gcp',
@@ -52,7 +52,7 @@ describe('a cluster at another place', () => {
     expect(atPlace(OURS, 3).spec).not.toHaveProperty('machineType');
   });
 
-  it('is its own where there is no other', () => {
+  it("is the cluster's own spec where there is no fallback", () => {
     expect(atPlace(OURS, 0)).toBe(OURS);
     expect(atPlace(OURS, 9)).toBe(OURS);
     expect(profileNamesOf(OURS)).toEqual(['aws', 'gcp', 'aws-china']);
@@ -72,7 +72,7 @@ describe('the place of a cluster', () => {
     expect(placeOf(OURS, madeIn, new Set(left), regionOf)).toBe(place);
   });
 
-  it('is told by its number where two are in one region, as long as that place is there', () => {
+  it('is known by number where two are in one region, while that place exists', () => {
     const types = cluster({
       machineType: 'm7i',
       region: 'frankfurt',
@@ -85,7 +85,7 @@ describe('the place of a cluster', () => {
     expect(placeOf(OURS, { ...madeIn, place: 2 }, new Set(), regionOf)).toBe(0);
   });
 
-  it('is followed by the first that was not left', () => {
+  it('is followed by the first that was not recently left', () => {
     expect(nextPlace(OURS, 0, new Set())).toBe(1);
     expect(nextPlace(OURS, 1, new Set([0, 1]))).toBe(2);
     expect(nextPlace(OURS, 0, new Set([0, 1, 2, 3]))).toBeUndefined();

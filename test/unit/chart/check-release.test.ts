@@ -18,11 +18,11 @@ async function operator(ready: true | string): Promise<{ url: string; namespace:
   return { url: server.url, namespace: 'platform' };
 }
 
-test('a release works whose operator is ready, serves metrics and leads', async () => {
+test('checkRelease passes an operator that is ready, serves metrics and leads', async () => {
   expect(await checkRelease(client('coppice-operator-1'), await operator(true))).toEqual([]);
 });
 
-test('what is wrong is told: why it is not ready, and that nobody leads', async () => {
+test('checkRelease reports why the operator is not ready, and a missing leader', async () => {
   const problems = await checkRelease(client(), await operator('the garden has no shoots: install the CRDs'));
   expect(problems).toEqual([
     expect.stringMatching(/not ready: .*answers 503: \[-\] replica: the garden has no shoots: install the CRDs/),
@@ -30,7 +30,7 @@ test('what is wrong is told: why it is not ready, and that nobody leads', async 
   ]);
 });
 
-test('an operator that nobody can connect to is told once for each of its paths', async () => {
+test('checkRelease reports an unreachable operator once for each path', async () => {
   const release = await operator(true);
   await server!.close();
   const problems = await checkRelease(client('one'), release);

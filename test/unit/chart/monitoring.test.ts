@@ -102,15 +102,15 @@ const expressions: [what: string, expression: string][] = [
   ),
 ];
 
-describe('alerts and dashboards', () => {
-  it('name the section of docs/tasks/alerts.md that says what to do', () => {
+describe('the alerts and dashboards of the chart', () => {
+  it('refer to the section of docs/tasks/alerts.md with the advice', () => {
     const headings = [...readFileSync('docs/tasks/alerts.md', 'utf8').matchAll(/^## (\w+)$/gm)].map(([, name]) => name);
     expect(headings).toEqual(rules.map(({ alert }) => alert));
     for (const { alert, annotations } of rules)
       expect(annotations.runbook).toBe(`docs/tasks/alerts.md#${alert.toLowerCase()}`);
   });
 
-  it('ask for metrics that the operator has', async () => {
+  it('query metrics that the operator has', async () => {
     const registry = new Registry();
     processMetrics(registry);
     // What is read from the source is what is served.
@@ -124,7 +124,7 @@ describe('alerts and dashboards', () => {
     expect(expressions.every(([, expression]) => expression.match(NAME) || expression.includes('up{'))).toBe(true);
   });
 
-  it('choose, group and show by labels that these metrics have', () => {
+  it('filter, group and show by labels that these metrics have', () => {
     const served = servedSeries();
     const asked = expressions.flatMap(([what, expression]) =>
       labelsAsked(expression).map(([series, label]) => ({ what, series, label })),
@@ -160,13 +160,13 @@ describe('alerts and dashboards', () => {
     expect(shown.filter(([, , pattern, text]) => text.match(pattern)).length).toBeGreaterThan(20);
   });
 
-  it('show or watch every metric that the operator has of its own', () => {
+  it("use every metric of the operator's own", () => {
     const used = new Set(expressions.flatMap(([, expression]) => expression.match(NAME) ?? []));
     const unseen = [...definedMetrics().keys()].filter((name) => ![...used].some((one) => one.startsWith(name)));
     expect(unseen).toEqual([]);
   });
 
-  it("choose the series of the chart's own Service, by balanced expressions", () => {
+  it("select the series of the chart's own Service, with balanced expressions", () => {
     for (const [what, expression] of expressions) {
       expect(expression, what).toContain('job="coppice-operator"');
       for (const [open, close] of ['()', '{}', '[]'])
@@ -174,7 +174,7 @@ describe('alerts and dashboards', () => {
     }
   });
 
-  it('say in a sentence what is wrong, and in another what to look at', () => {
+  it('state the fault in one sentence and the place to look in another', () => {
     for (const { alert, annotations } of rules) {
       expect(annotations.summary, alert).toMatch(/^[A-Z{].*\.$/);
       expect(annotations.description, alert).toMatch(/\.$/);
@@ -182,7 +182,7 @@ describe('alerts and dashboards', () => {
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
   });
 
-  it('fire for one object that fails only of what administrators have, by the names of controllers', () => {
+  it("fire for a single failing object only of administrators' kinds, by controller name", () => {
     const { expr } = rules.find(({ alert }) => alert === 'CoppiceReconcilesFail')!;
     const named = /controller=~"([^"]*)"/.exec(expr)?.[1]?.split('|') ?? [];
     const known = readdirSync('operator/controllers', { recursive: true, encoding: 'utf8' })

@@ -17,8 +17,8 @@ const crd = (versions: string[], more: { release?: string; stored?: string[] } =
 const plan = (there: KubeObject | undefined, wanted: KubeObject, release = '1.2.0') =>
   planCrds(new Map(there ? [[there.metadata.name, there]] : []), [wanted], release)[0]!;
 
-describe('CRDs of a release', () => {
-  it('are made where there are none, and bear the release', () => {
+describe('planCrds', () => {
+  it("creates missing CRDs with the release's annotation", () => {
     const step = plan(undefined, crd(['v1']));
     expect(step).toMatchObject({
       do: 'create',
@@ -26,7 +26,7 @@ describe('CRDs of a release', () => {
     });
   });
 
-  it('take the place of those of an older one, whole, and leave the annotations of others', () => {
+  it('replaces CRDs of an older release completely, and keeps foreign annotations', () => {
     const there = crd(['v1'], { release: '1.1.9' });
     there.spec.versions[0].schema = 'with a field that is gone';
     const step = plan(there, crd(['v1', 'v2']));
@@ -40,11 +40,11 @@ describe('CRDs of a release', () => {
     expect(JSON.stringify(step)).not.toContain('gone');
   });
 
-  it('take the place of those that Helm made of the chart, which bear no release', () => {
+  it('replaces CRDs that Helm created from the chart, without a release annotation', () => {
     expect(plan(crd(['v1']), crd(['v1']))).toMatchObject({ do: 'replace' });
   });
 
-  it('stay as they are after a rollback: a newer release has written them', () => {
+  it('leaves CRDs of a newer release unchanged after a rollback', () => {
     const step = plan(crd(['v1', 'v2'], { release: '1.3.0', stored: ['v2'] }), crd(['v1']));
     expect(step).toEqual({
       do: 'keep',
@@ -53,7 +53,7 @@ describe('CRDs of a release', () => {
     });
   });
 
-  it('are refused where objects are stored in a version that they lack', () => {
+  it('refuses CRDs that lack a version in which objects are stored', () => {
     const step = plan(crd(['v1alpha1', 'v1'], { release: '1.1.0', stored: ['v1alpha1', 'v1'] }), crd(['v1']));
     expect(step).toMatchObject({ do: 'refuse', problem: expect.stringContaining('objects are stored as v1alpha1') });
   });

@@ -17,14 +17,14 @@ const chart = load(readFileSync(`${CHART}/Chart.yaml`, 'utf8')) as Record<string
 /** Helm is a tool of late end-to-end tests: where it was not made yet, they are what renders the chart. */
 const helm = await new ToolCache(toolsDirectory()).find('helm');
 
-describe('values', () => {
-  it('name the image that npm run image makes', () => {
+describe("the chart's values", () => {
+  it('name the image that npm run image builds', () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     expect(values.image.repository).toBe(OPERATOR_REPOSITORY);
     expect(chart.appVersion).toBe(version);
   });
 
-  it('have a schema that knows each of them, and no others', () => {
+  it('have a schema with exactly the same keys', () => {
     const schema = JSON.parse(readFileSync(`${CHART}/values.schema.json`, 'utf8')) as Schema;
     const missing = (value: unknown, known: Schema | undefined, path: string): string[] => {
       if (!known) return [path];
@@ -37,7 +37,7 @@ describe('values', () => {
   });
 });
 
-it('has no value that no template reads', () => {
+it('contain none that no template reads', () => {
   const templates = readdirSync(`${CHART}/templates`, { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(yaml|tpl)$/.test(name))
     .map((name) => readFileSync(`${CHART}/templates/${name}`, 'utf8'))
@@ -82,7 +82,7 @@ describe.skipIf(!helm)('the chart, rendered by Helm', () => {
       object.kind === 'Pod' ? [object.spec] : object.spec?.template?.spec ? [object.spec.template.spec] : [],
     );
 
-  it('has every pod run as the Pod Security Standard "restricted" asks, without a file system to write to', async () => {
+  it('runs every pod by the Pod Security Standard "restricted", with a read-only file system', async () => {
     const pods = podsOf(await render());
     expect(pods).toHaveLength(4);
     for (const { securityContext, containers, volumes } of pods) {
@@ -101,7 +101,7 @@ describe.skipIf(!helm)('the chart, rendered by Helm', () => {
     }
   });
 
-  it('gives Jobs rights to what they do and to nothing else', async () => {
+  it('gives Jobs the rights for their task only', async () => {
     const objects = await render();
     const rules = (name: string) =>
       objects.find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === name)!.rules;
@@ -122,7 +122,7 @@ describe.skipIf(!helm)('the chart, rendered by Helm', () => {
     ]);
   });
 
-  it('has a ServiceAccount with the annotations of values, by which a cloud knows who it is', async () => {
+  it("annotates the ServiceAccount with values for the cloud's identity", async () => {
     const account = async (...sets: string[]) =>
       (await render(...sets)).find(
         ({ kind, metadata: { name } }) => kind === 'ServiceAccount' && name === 'coppice-operator',
@@ -132,7 +132,7 @@ describe.skipIf(!helm)('the chart, rendered by Helm', () => {
     expect(metadata.annotations).toEqual({ 'iam.gke.io/gcp-service-account': 'a@b.iam' });
   });
 
-  it('gives the operator a Lease of its own, and no right to those of others', async () => {
+  it('gives the operator a Lease of its own, and no right to others', async () => {
     const objects = await render();
     const rights = objects.filter(
       ({ kind, rules }) => kind.endsWith('Role') && JSON.stringify(rules).includes('"leases"'),
@@ -149,7 +149,7 @@ describe.skipIf(!helm)('the chart, rendered by Helm', () => {
     expect(subjects).toEqual([{ kind: 'ServiceAccount', name: 'coppice-operator', namespace: 'platform' }]);
   });
 
-  it("chooses the operator's pods, and no Job's, for Service, budget and network policy", async () => {
+  it("selects the operator's pods, and no Job's, by Service, budget and network policy", async () => {
     const objects = await render(...all);
     const of = (kind: string) =>
       objects.find((object) => object.kind === kind && object.metadata.name.startsWith('coppice-operator'))!;
@@ -173,7 +173,7 @@ describe.skipIf(!helm)('the chart, rendered by Helm', () => {
     expect(JSON.parse((dashboards.data as Record<string, string>)['operator.json']!).uid).toBe('coppice-operator');
   });
 
-  it('may tell the operator of a proxy, and let it connect to nobody else', async () => {
+  it('can configure a proxy for the operator, and restrict its egress to that proxy', async () => {
     const objects = await render(
       'extraEnv[0].name=HTTPS_PROXY,extraEnv[0].valueFrom.secretKeyRef.name=proxy,extraEnv[0].valueFrom.secretKeyRef.key=url',
       'networkPolicy.egress[0].to[0].ipBlock.cidr=192.0.2.10/32,networkPolicy.egress[0].ports[0].port=3128',
@@ -189,7 +189,7 @@ describe.skipIf(!helm)('the chart, rendered by Helm', () => {
     });
   });
 
-  it('refuses externalIPs of Services where this cluster hosts control planes, but in namespaces that values name', async () => {
+  it('denies externalIPs of Services where the cluster hosts control planes, except in namespaces named by values', async () => {
     const policy = async (...sets: string[]) =>
       (await render(...sets)).filter(({ metadata }) => metadata.name.startsWith('seed-services.'));
     const [rules, binding] = await policy('seed.externalIPs.allowedNamespaces={metallb-system,edge}');
@@ -202,7 +202,7 @@ describe.skipIf(!helm)('the chart, rendered by Helm', () => {
     expect(await policy('seed.inGarden=false')).toEqual([]);
   });
 
-  it('lets nobody but helm test read metrics, unless values name who else may', async () => {
+  it('permits helm test to read metrics, and others only if values name them', async () => {
     const test = {
       podSelector: {
         matchLabels: { 'app.kubernetes.io/name': 'coppice-job', 'app.kubernetes.io/instance': 'coppice' },
@@ -223,7 +223,7 @@ describe.skipIf(!helm)('the chart, rendered by Helm', () => {
     await render(monitor, 'networkPolicy.enabled=false');
   });
 
-  it('lets those whom values name read profiles, and ask for kubeconfigs', async () => {
+  it('permits users named by values to read profiles and request kubeconfigs', async () => {
     const bound = async (name: string, ...sets: string[]) =>
       (await render(...sets)).find(({ kind, metadata }) => kind === 'ClusterRoleBinding' && metadata.name === name);
     const everybody = { kind: 'Group', name: 'system:authenticated' };
@@ -238,18 +238,18 @@ describe.skipIf(!helm)('the chart, rendered by Helm', () => {
     }
   });
 
-  it('gives the operator five minutes to listen before it counts as dead', async () => {
+  it('gives the operator five minutes to listen before the liveness probe fails', async () => {
     const { spec } = (await render()).find(({ kind }) => kind === 'Deployment')!;
     const { periodSeconds, failureThreshold } = spec.template.spec.containers[0].startupProbe;
     expect(periodSeconds * failureThreshold).toBeGreaterThanOrEqual(300);
   });
 
-  it('has no budget for a single replica, which nobody could evict', async () => {
+  it('has no disruption budget for a single replica, which could never be evicted', async () => {
     const kinds = (await render('replicas=1')).map(({ kind }) => kind);
     expect(kinds).not.toContain('PodDisruptionBudget');
   });
 
-  it('refuses values that it does not know, and says which', async () => {
+  it('rejects unknown values by name', async () => {
     await expect(render('image.repositry=x')).rejects.toThrow(/repositry/);
     await expect(render('replicas=0')).rejects.toThrow(/replicas/);
   });

@@ -17,7 +17,7 @@ const client = (objects: Record<string, object[] | Error>) =>
     },
   });
 
-test('names WorkerClusters, and Shoots that none of them has made', async () => {
+test('clustersLeft names WorkerClusters, and Shoots without a WorkerCluster', async () => {
   const there = {
     workerclusters: [object('blue', 'u1')],
     shoots: [object('blue', 'u2', 'u1'), object('by-hand', 'u3')],
@@ -25,7 +25,7 @@ test('names WorkerClusters, and Shoots that none of them has made', async () => 
   expect(await clustersLeft(client(there))).toEqual(['WorkerCluster shop/blue', 'Shoot shop/by-hand']);
 });
 
-test('says which clusters are left, and both ways out', () => {
+test('whyNotUninstalled names the remaining clusters and both ways to proceed', () => {
   expect(whyNotUninstalled([])).toBeUndefined();
   const text = whyNotUninstalled(['WorkerCluster shop/blue']);
   expect(text).toMatch(/^1 cluster is left: WorkerCluster shop\/blue\. Delete .* --no-hooks/);
@@ -33,7 +33,7 @@ test('says which clusters are left, and both ways out', () => {
   expect(whyNotUninstalled(Array.from({ length: 8 }, (_, i) => `Shoot a/${i}`))).toMatch(/^8 clusters.* and 3 more\./);
 });
 
-test('has nothing left where the kinds are gone, and does not take a failure for that', async () => {
+test('clustersLeft is empty without the kinds, and does not take a failure for that', async () => {
   const error = (status: number) => new KubeApiError('GET x', status, 'no');
   const gone = error(404);
   expect(await clustersLeft(client({ workerclusters: gone, shoots: gone }))).toEqual([]);

@@ -27,14 +27,14 @@ function testbed() {
   return { clock, told, server, line, pass };
 }
 
-it('asks nothing while nothing fails', async () => {
+it('ConnectionHealth sends no request while nothing fails', async () => {
   const { clock, server, pass } = testbed();
   await pass(600);
   expect(server.asked).toBe(0);
   expect(clock.timers).toBe(0);
 });
 
-it('asks once when a watch broke off and the server answers', async () => {
+it('ConnectionHealth sends one request when a watch broke and the server answers', async () => {
   const { clock, told, server, line, pass } = testbed();
   line.doubt();
   line.doubt();
@@ -45,7 +45,7 @@ it('asks once when a watch broke off and the server answers', async () => {
   expect(clock.timers).toBe(0);
 });
 
-it('says nothing of a server that is only restarted', async () => {
+it('ConnectionHealth does not report a restarted server', async () => {
   const { told, server, line, pass } = testbed();
   server.answers = false;
   line.doubt();
@@ -56,7 +56,7 @@ it('says nothing of a server that is only restarted', async () => {
   expect(line.broken.aborted).toBe(false);
 });
 
-it('says within seconds that the server does not answer, once, and that it does again', async () => {
+it('ConnectionHealth reports within seconds, once, that the server does not answer, and that it answers again', async () => {
   const { clock, told, server, line, pass } = testbed();
   server.answers = false;
   line.doubt();
@@ -75,7 +75,7 @@ it('says within seconds that the server does not answer, once, and that it does 
   expect(clock.timers).toBe(0);
 });
 
-it('asks no more when it is stopped', async () => {
+it('ConnectionHealth sends no request after stop', async () => {
   const { clock, told, server, line, pass } = testbed();
   server.answers = false;
   line.doubt();

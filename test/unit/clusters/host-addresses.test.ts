@@ -36,7 +36,7 @@ async function follow(host = 'api.example.com') {
   };
 }
 
-it('an address is its own, and nobody is asked for it', async () => {
+it('HostAddresses returns an address itself, without a look-up', async () => {
   for (const host of ['192.0.2.9', '2001:db8::9']) {
     const { followed, asked, pass } = await follow(host);
     await followed.start();
@@ -45,7 +45,7 @@ it('an address is its own, and nobody is asked for it', async () => {
   }
 });
 
-it('a name has the addresses of both families that name servers tell, and says when these change', async () => {
+it('HostAddresses returns addresses of both families for a name, and reports changes', async () => {
   const { followed, say, pass, changes } = await follow();
   await followed.start();
   expect(followed.list()).toEqual(['192.0.2.1', '2001:db8::1']);
@@ -63,7 +63,7 @@ it('a name has the addresses of both families that name servers tell, and says w
   expect([followed.list(), changes()]).toEqual([['192.0.2.2'], 2]);
 });
 
-it('keeps what it knows while nobody answers, and says why it knows nothing', async () => {
+it('HostAddresses keeps its addresses while look-ups fail, and reports why none is known', async () => {
   const known = await follow();
   await known.followed.start();
   known.say(Object.assign(new Error('getaddrinfo EAI_AGAIN'), { code: 'EAI_AGAIN' }));
@@ -80,7 +80,7 @@ it('keeps what it knows while nobody answers, and says why it knows nothing', as
   expect([unknown.followed.list(), unknown.followed.problem, unknown.changes()]).toEqual([['192.0.2.1'], undefined, 1]);
 });
 
-it('does not wait for name servers that say nothing, and has a bound of addresses', async () => {
+it('HostAddresses does not wait for silent name servers, and limits its addresses', async () => {
   const { followed, say, clock, pass } = await follow();
   say(undefined);
   const started = followed.start();
@@ -92,7 +92,7 @@ it('does not wait for name servers that say nothing, and has a bound of addresse
   expect(followed.list()).toHaveLength(64);
 });
 
-it('asks nobody any more once it is stopped', async () => {
+it('HostAddresses makes no look-up after stop', async () => {
   const { followed, asked, pass } = await follow();
   await followed.start();
   followed.stop();

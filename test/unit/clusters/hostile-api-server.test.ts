@@ -24,7 +24,7 @@ async function openCluster(how: string, nodes = 4000, heap = 256) {
   return JSON.parse(stdout) as { opened: 'opened' | { code: string; message: string }; nodes: number; tookMiB: number };
 }
 
-describe('an API server of a tenant', { timeout: 310_000 }, () => {
+describe('an API server that a tenant controls', { timeout: 310_000 }, () => {
   // By pages it is the same code that makes them small: 4,000 there too with COPPICE_TEST_HOSTILE_NODES=4000.
   it.each([
     ['fat-nodes', casesOf(4000, 600)],

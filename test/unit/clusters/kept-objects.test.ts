@@ -3,7 +3,7 @@ import { slimCertificateRequest, slimNode } from '../../../operator/clusters/kep
 import type { CertificateSigningRequest, Node } from '../../../operator/kube/resources.ts';
 import { partOf } from '../../kit/builders/partial.ts';
 
-it('keeps of a Node what is decided by, and not what a tenant may write without end', () => {
+it('slimNode keeps the fields of a Node that are read, without unbounded fields', () => {
   const kept = {
     apiVersion: 'v1',
     kind: 'Node',
@@ -41,7 +41,7 @@ it('keeps of a Node what is decided by, and not what a tenant may write without 
   expect(slimNode(node)).toEqual(kept);
 });
 
-it('keeps of a request for a certificate what is judged, and of an answered one only that it was', () => {
+it('slimCertificateRequest keeps the judged fields, and of an answered request only that it was answered', () => {
   const spec = { request: 'cmVxdWVzdA==', signerName: 's', usages: ['server auth'], username: 'u', groups: ['g'] };
   const csr = partOf<CertificateSigningRequest>({
     apiVersion: 'certificates.k8s.io/v1',

@@ -33,14 +33,14 @@ const pod = (spec: object, more: object = {}): Pod =>
     ...more,
   });
 
-describe('what is kept of a pod', () => {
-  it('is all that a scheduler looks at', () => {
+describe('a pod in the cache', () => {
+  it('keeps all scheduling fields', () => {
     const kept = keptPod(pod(scheduling));
     expect(kept.spec).toMatchObject(scheduling);
     expect(kept.metadata.creationTimestamp).toBe('2026-11-22T12:00:00Z');
   });
 
-  it('has the requests of its containers and the ports that they take on their node', () => {
+  it("keeps its containers' requests and host ports", () => {
     const requests = { cpu: '1', memory: '1Gi', 'nvidia.com/gpu': '1' };
     const sent = pod({
       containers: [
@@ -54,7 +54,7 @@ describe('what is kept of a pod', () => {
     ]);
   });
 
-  it('names the claims of its volumes, and no other volume', () => {
+  it('keeps the claim names of its volumes, and no other volume', () => {
     const volumes = [
       { name: 'data', persistentVolumeClaim: { claimName: 'data-0' } },
       { name: 'scratch', ephemeral: { volumeClaimTemplate: { spec: { resources: {} } } } },
@@ -66,12 +66,12 @@ describe('what is kept of a pod', () => {
     ]);
   });
 
-  it('names disks that it mounts without a claim, and nothing of them', () => {
+  it('keeps the names of disks mounted without a claim, and nothing of them', () => {
     const volumes = [{ name: 'disk', gcePersistentDisk: { pdName: 'd', fsType: 'ext4' } }];
     expect(keptPod(pod({ volumes })).spec.volumes).toEqual([{ name: 'disk', gcePersistentDisk: {} }]);
   });
 
-  it('has what a container holds while it is resized, and of all others nothing', () => {
+  it('keeps held resources during a resize, and none otherwise', () => {
     const status = (name: string, cpu: string) => ({
       name,
       image: 'i',
@@ -93,7 +93,7 @@ describe('what is kept of a pod', () => {
     expect(fitPod(kept).requests.cpu).toBe(3000);
   });
 
-  it('tells why and since when nobody could place it, and who wants it left alone', () => {
+  it('keeps why and since when it is unschedulable, and eviction annotations', () => {
     const since = '2026-11-22T12:01:00Z';
     const condition = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', lastTransitionTime: since };
     const kept = keptPod(
@@ -109,7 +109,7 @@ describe('what is kept of a pod', () => {
     expect(kept.metadata.annotations).toEqual({ 'karpenter.sh/do-not-disrupt': 'true' });
   });
 
-  it('is shared among pods of one template, wherever they run', () => {
+  it('shares values with pods of one template on any node', () => {
     const [first, second] = [keptPod(sentPod(0)), keptPod(sentPod(500))];
     expect(first.spec.nodeName).not.toBe(second.spec.nodeName);
     for (const part of ['containers', 'tolerations', 'topologySpreadConstraints'] as const)
@@ -119,7 +119,7 @@ describe('what is kept of a pod', () => {
     expect(keptPod(sentPod(1)).spec.containers).toBe(first.spec.containers);
   });
 
-  it('is shared among daemons, each of which is bound to a node of its own', () => {
+  it('shares values with pods of its DaemonSet, each bound to its own node', () => {
     const daemon = (node: string) =>
       pod(
         {

@@ -73,14 +73,14 @@ async function openSeed() {
 const opened: SeedAccess[] = [];
 afterEach(() => Promise.all(opened.splice(0).map((seed) => seed.stop())));
 
-it('a seed that is open knows the addresses of its nodes and of its API servers', async () => {
+it('an open seed knows the addresses of its nodes and API servers', async () => {
   const { seed } = await openSeed();
   expect(seed.addresses.nodes()).toEqual(['10.9.0.1', 'one.example.com']);
   // Of the name in the kubeconfig, too, by the time that the seed is open.
   expect(seed.addresses.apiServers()).toEqual(['192.0.2.5', '2001:db8::5', '203.0.113.9']);
 });
 
-it('a node that comes has those shoots looked at whose policies name addresses; a heartbeat has none', async () => {
+it('a new node reconciles the shoots whose policies name addresses; a heartbeat reconciles none', async () => {
   const { seed, told, tell } = await openSeed();
   tell('MODIFIED', node('one', ['10.9.0.1', 'one.example.com'], { conditions: [{ type: 'Ready' }] }));
   expect(told).toEqual([]);

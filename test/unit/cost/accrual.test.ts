@@ -15,7 +15,7 @@ const rate = (hourly: string | undefined, currency = 'USD', unpriced: string[] =
 });
 
 describe('accrue', () => {
-  it('says nothing of a cluster that has cost nothing', () => {
+  it('is undefined for a cluster without cost', () => {
     expect(accrue(undefined, at(0), rate('0'))).toBeUndefined();
   });
 
@@ -28,7 +28,7 @@ describe('accrue', () => {
     });
   });
 
-  it('adds up at the rate that held, from change to change', () => {
+  it('sums at the rate that held, from change to change', () => {
     let cost = accrue(undefined, at(0), rate('2'));
     cost = accrue(cost, at(1800), rate('4'));
     expect(cost).toMatchObject({ accrued: '1', hourly: '4', asOf: '2026-11-21T00:30:00Z' });
@@ -37,13 +37,13 @@ describe('accrue', () => {
     expect(formatMoney(accruedUntil(cost!, at(1_000_000)))).toBe('5');
   });
 
-  it('is the same object of figures while nothing changes, so that nothing is written', () => {
+  it('returns equal figures while nothing changes, so that nothing is written', () => {
     const cost = accrue(undefined, at(0), rate('0.0416'));
     expect(accrue(cost, at(86_400), rate('0.0416'))).toEqual(cost);
     expect(formatMoney(accruedUntil(cost!, at(86_400)))).toBe('0.9984');
   });
 
-  it('counts no second twice, however often a new process begins with what is written', () => {
+  it('counts no second twice, however often a new process continues from the status', () => {
     const cost = accrue(undefined, at(0), rate('3.6'))!;
     const written = JSON.parse(JSON.stringify(accrue(cost, at(100), rate('7.2')))) as ClusterCost;
     // The same change is found again by a process that did not see its own write, and by one that did.
@@ -52,7 +52,7 @@ describe('accrue', () => {
     expect(formatMoney(accruedUntil(written, at(200)))).toBe('0.3');
   });
 
-  it('takes nothing back when the clock is set back, and does not count that time again', () => {
+  it('reduces nothing when the clock is set back, and does not count that time again', () => {
     const cost = accrue(undefined, at(1000), rate('3.6'))!;
     const back = accrue(cost, at(400), rate('7.2'))!;
     expect(back).toMatchObject({ accrued: '0', asOf: cost.asOf });
@@ -60,7 +60,7 @@ describe('accrue', () => {
     expect(formatMoney(accruedUntil(back, at(1100)))).toBe('0.2');
   });
 
-  it('starts anew in another currency, and keeps the sum while nothing has a price', () => {
+  it('restarts in another currency, and keeps the sum while nothing has a price', () => {
     const cost = accrue(undefined, at(0), rate('2'));
     expect(accrue(cost, at(3600), rate('1', 'EUR'))).toMatchObject({ accrued: '0', currency: 'EUR' });
     const unknown = accrue(cost, at(3600), rate(undefined, 'USD', ['pool a: no price']))!;
@@ -76,7 +76,7 @@ describe('accrue', () => {
     expect(accrue(undefined, at(0), none)).toEqual({ unpriced: ['pool a: no price'] });
   });
 
-  it('is the integral of the rate, exactly, over any sequence of changes', () => {
+  it('is the exact integral of the rate over any sequence of changes', () => {
     const rates = ['0', '0.000001', '0.0416', '0.086336', '1', '5.672', '999.999999'];
     for (let seed = 1; seed <= 100; seed++) {
       const random = seeded(seed);

@@ -15,18 +15,18 @@ const claimant = (name: string, held: ClusterSize | undefined, asked?: ClusterSi
 });
 const here = (...machines: string[]) => size('here', 'Hosted', ...machines);
 
-describe('usage', () => {
-  it('is what machines offer, and a month is 730 hours', () => {
+describe('usageOf', () => {
+  it("counts machines' capacity, and a month as 730 hours", () => {
     const { amounts } = usageOf(here('small*3', 'gpu*1'), profile(), 'USD');
     const shown = Object.entries(amounts).map(([metric, amount]) => formatAmount(metric as 'cpu', amount));
     expect(shown).toEqual(['1', '4', '10', '40Gi', '1', '1.300001', '949.00073']);
   });
-  it('leaves out what nobody can size, and says so', () => {
+  it('excludes and reports resources of unknown size', () => {
     const usage = usageOf(here('small*1', 'gone*2'), profile(), 'USD');
     expect(usage.amounts).toMatchObject({ nodes: 3n, cpu: 2000n });
     expect(usage.unknown.join()).toContain('pool p1: its CloudProfile does not say how large gone is');
   });
-  it('survives a machine type that nobody can read', () => {
+  it('tolerates a machine type that cannot be parsed', () => {
     const broken = profile({ machineTypes: [{ name: 'small', cpu: 'many', gpu: '0', memory: '8Gi' }] });
     expect(usageOf(here('small*1'), broken, 'USD').amounts).toMatchObject({ nodes: 1n, cpu: 0n });
   });
@@ -70,20 +70,20 @@ describe('admit', () => {
     ['a metric nobody acts on', { 'storage.standard': 0 }, undefined, here('small*1'), undefined],
     ['machines without a price, while money is not limited', { nodes: 10 }, undefined, here('free*1'), undefined],
   ];
-  it.each(cases)('%s', (_what, metrics, held, asked, words) => {
+  it.each(cases)('decides: %s', (_what, metrics, held, asked, words) => {
     const others = [claimant('b', here('small*4')), claimant('c', here('small*2'))];
     const refusals = admit(claimant('a', held, asked), others, [quota(metrics)]);
     expect(refusals.map(({ code }) => code)).toEqual(words ? ['ERR_INFRA_QUOTA_EXCEEDED'] : []);
     if (words) expect(refusals[0]?.message).toContain(`quota "team" allows ${words}`);
   });
 
-  it('lets pass what has no quota, or only one for another scope', () => {
+  it('admits clusters without a quota, or with one of another scope only', () => {
     const secret = quota({ nodes: 0 }, { scope: { kind: 'Secret' } });
     expect(admit(claimant('a', undefined, here('small*9')), [], [])).toEqual([]);
     expect(admit(claimant('a', undefined, here('small*9')), [], [secret])).toEqual([]);
   });
 
-  it('names every limit of every quota that stands against it', () => {
+  it('names every exceeded limit of every quota', () => {
     const quotas = [quota({ nodes: 1, cpu: 1 }), quota({ clusters: 0 }, {}, 'second')];
     const refusals = admit(claimant('a', undefined, here('small*2')), [], quotas);
     const advice = 'Ask for less, delete something, or have the quota raised; Coppice then continues by itself';
@@ -100,36 +100,36 @@ describe('admit', () => {
     ['a managed control plane in another currency', undefined, size('here', 'Managed', 'small*1'), 'EUR', true],
     ['another currency', undefined, here('small*1'), 'EUR', true],
   ];
-  it.each(unpriced)('money is limited, so the price must be known: %s', (_what, held, asked, currency, refused) => {
+  it.each(unpriced)('requires a price for a limit of money: %s', (_what, held, asked, currency, refused) => {
     const refusals = admit(claimant('a', held, asked), [], [quota({ 'cost.hourly': 1000 }, { currency })]);
     expect(refusals.map(({ code }) => code)).toEqual(refused ? ['ERR_CONFIGURATION_PROBLEM'] : []);
     if (refused) expect(refusals[0]?.message).toContain(`have no price in ${currency}`);
   });
 });
 
-describe('first come, first served', () => {
+describe('the order of admission', () => {
   const ten = [quota({ nodes: 10 })];
   const older = claimant('older', undefined, here('small*6'), 1);
   const younger = claimant('younger', undefined, here('small*6'), 2);
 
-  it('does not depend on who is looked at first', () => {
+  it('does not depend on the order of evaluation', () => {
     expect(admit(older, [younger], ten)).toEqual([]);
     expect(admit(younger, [older], ten)[0]?.message).toContain(
       '6 used (6 of it promised to clusters that are older), 6 more requested, 4 left',
     );
   });
-  it('goes by name in the same second', () => {
+  it('is by name for clusters of the same second', () => {
     const [a, b] = [claimant('a', undefined, here('small*6')), claimant('b', undefined, here('small*6'))];
     expect([admit(a, [b], ten).length, admit(b, [a], ten).length]).toEqual([0, 1]);
   });
-  it('lets nobody wait behind a large one that does not fit', () => {
+  it('does not block clusters behind a large one that does not fit', () => {
     expect(admit(younger, [claimant('older', undefined, here('small*11'), 1)], ten)).toEqual([]);
   });
-  it('keeps room for an older one that grows', () => {
+  it('reserves room for an older growing cluster', () => {
     expect(admit(younger, [claimant('older', here('small*1'), here('small*5'), 1)], ten)).toHaveLength(1);
   });
 
-  it('never grants more than there is, in any order of decisions, and what fits is granted', () => {
+  it('never exceeds the quota in any order of decisions, and admits what fits', () => {
     for (let seed = 1; seed <= 50; seed++) {
       const random = seeded(seed);
       const quotas = [

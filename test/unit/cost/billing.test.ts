@@ -20,7 +20,7 @@ const billing = (more: Partial<ClusterBilling> = {}): ClusterBilling => ({
   ...more,
 });
 
-describe('how time is billed', () => {
+describe('the billing rule of a profile', () => {
   test.each([
     ['an hour that has begun', 12 * MINUTE, HOURLY, 60 * MINUTE],
     ['a whole hour', 60 * MINUTE, HOURLY, 60 * MINUTE],
@@ -32,7 +32,7 @@ describe('how time is billed', () => {
     expect(billedMs(life, how)).toBe(billed);
   });
 
-  it('is read from the profile, each part apart', () => {
+  it('is parsed separately for machines and control plane', () => {
     const known = profile({ billing: { machines: { step: '1h', minimum: '2h' }, controlPlane: { step: '1s' } } });
     expect(billingOf(known, 'machines')).toEqual({ stepMs: 60 * MINUTE, minimumMs: 120 * MINUTE });
     expect(billingOf(profile(), 'machines')).toEqual(EXACT);
@@ -45,8 +45,8 @@ describe('how time is billed', () => {
   });
 });
 
-describe('what a life costs', () => {
-  it('counts begun steps of each part, and leaves out what is paid for already', () => {
+describe('the cost of a lifetime', () => {
+  it('counts started steps of each part, and excludes what is already paid', () => {
     expect(costOver(1_000_000n, 30 * MINUTE, undefined)).toBe(500_000n);
     expect(costOver(1_000_000n, 30 * MINUTE, billing())).toBe(1_000_000n);
     expect(costOver(1_000_000n, 90 * MINUTE, billing({ fee: 400_000n }))).toBe(1_800_000n);
@@ -54,7 +54,7 @@ describe('what a life costs', () => {
     expect(costOver(1n, 1, undefined)).toBe(1n);
   });
 
-  it('is the same for longer until the next step of a part that a cloud bills', () => {
+  it('is constant until the next step of a part that a cloud bills', () => {
     expect(paidAheadMs(12 * MINUTE, 1_000_000n, billing())).toBe(48 * MINUTE);
     // Its share of a seed ends nothing: the seed runs on.
     expect(paidAheadMs(12 * MINUTE, 1_000_000n, billing({ fee: 400_000n }))).toBe(48 * MINUTE);

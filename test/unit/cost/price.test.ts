@@ -16,7 +16,7 @@ describe('money', () => {
     ['0.0000001', 1n, '0.000001'],
     ['123456789012.345678', 123_456_789_012_345_678n, '123456789012.345678'],
     ['0', 0n, '0'],
-  ])('%s', (text, micros, written) => {
+  ])('is parsed and formatted: %s', (text, micros, written) => {
     expect(parseMoney(text)).toBe(micros);
     expect(formatMoney(micros)).toBe(written);
   });
@@ -31,7 +31,7 @@ describe('money', () => {
     expect(roundMoney(parseMoney(text), decimals)).toBe(written);
   });
 
-  it('adds up where floating point does not', () => {
+  it('sums exactly where floating point does not', () => {
     expect(formatMoney(parseMoney('0.1') + parseMoney('0.2'))).toBe('0.3');
   });
 });
@@ -67,20 +67,20 @@ describe('priceOf', () => {
     ['a type the profile lacks', size('here', 'Hosted', 'gone*2'), 'machine type gone', undefined, 2],
     ['another currency than the rest', size('here', 'Hosted', 'small*1', 'euro*4'), 'only in EUR', '0.1', 4],
   ];
-  it.each(unpriced)('says what it does not know: %s', (_what, of, words, hourly, count) => {
+  it.each(unpriced)('reports unknown prices: %s', (_what, of, words, hourly, count) => {
     const price = priceOf(of, profile());
     expect(price.unpriced.join()).toContain(words);
     expect(price.unpricedCount).toBe(count);
     expect(price.hourly === undefined ? undefined : formatMoney(price.hourly)).toBe(hourly);
   });
 
-  it('guesses no fee for a managed control plane', () => {
+  it('assumes no fee for a managed control plane', () => {
     const { controlPlaneFee: _, ...spec } = profile().spec;
     const price = priceOf(size('here', 'Managed', 'small*1'), { ...profile(), spec });
     expect(price.unpriced).toEqual(['control plane: CloudProfile cloud has no controlPlaneFee']);
   });
 
-  it('counts the share that a hosted control plane has in its seed, where somebody says how much that is', () => {
+  it('counts the share of a hosted control plane in its seed, where the profile states one', () => {
     const shared = profile({ hostedControlPlaneFee: { hourly: '0.03', currency: 'USD' } });
     expect(priceOf(size('here', 'Hosted', 'small*1'), shared).hourly).toBe(130_000n);
     expect(priceOf(size('here', 'Managed', 'small*1'), shared).hourly).toBe(200_000n);
@@ -92,7 +92,7 @@ describe('priceOf', () => {
     });
   });
 
-  it('has no currency where nothing has a price', () => {
+  it('has no currency without any price', () => {
     const { controlPlaneFee: _, ...spec } = profile().spec;
     const bare = { ...profile(), spec: { ...spec, machineTypes: spec.machineTypes.slice(3) } };
     expect(priceOf(size('here', 'Hosted', 'free*2'), bare)).toMatchObject({ hourly: undefined, currency: undefined });
@@ -101,7 +101,7 @@ describe('priceOf', () => {
 
 const BY_THE_SECOND = { stepMs: 1000, minimumMs: 60_000 };
 
-describe('the profiles that come with Coppice', async () => {
+describe('the prices of shipped profiles', async () => {
   const clouds = (await profileManifests()).filter(({ metadata }) => ['aws', 'azure', 'gcp'].includes(metadata.name));
   test.each(clouds.map((each) => [each.metadata.name, each] as const))(
     '%s prices what clusters get by default',

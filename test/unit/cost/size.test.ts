@@ -92,23 +92,23 @@ const shoot = (workers: [name: string, type: string, current: number][], nodes: 
     },
   });
 
-describe('what is there', () => {
+describe('the running size', () => {
   const held = size('here', 'Managed', 'small*2*spot', 'gpu*5');
-  it('is counted by the Shoot, and is spot where that was granted', () => {
+  it('is counted by the Shoot, as spot where that was granted', () => {
     expect(runningSize(shoot([['p0', 'small', 1]], 1), held)).toEqual({
       region: 'here',
       mode: 'Managed',
       pools: [{ name: 'p0', machineType: 'small', count: 1, spot: true }],
     });
   });
-  it('includes machines of a pool that is on its way out', () => {
+  it('includes machines of a removed pool', () => {
     expect(runningSize(shoot([['p0', 'small', 2]], 5), held)?.pools).toContainEqual({
       name: 'p1',
       machineType: 'gpu',
       count: 3,
     });
   });
-  it('includes the machines of a control plane, which a Shoot counts apart', () => {
+  it('includes control plane machines, which a Shoot counts separately', () => {
     const own = { name: CONTROL_PLANE_POOL, machineType: 'small', count: 3 };
     const before = shoot([['p0', 'small', 1]], 1);
     const shrunk = { ...before, status: { ...before.status, controlPlane: { desired: 1, ready: 1 } } } as Shoot;
@@ -118,11 +118,11 @@ describe('what is there', () => {
       { ...own, count: 1 },
     ]);
   });
-  it('is unknown, not nothing, while nobody can count', () => {
+  it('is unknown, not zero, while the Shoot cannot count', () => {
     expect(runningSize(shoot([['p0', 'small', 0]], 0, 'NotObserved'), held)).toBeUndefined();
     expect(runningSize(partOf<Shoot>({ ...shoot([], 0), status: undefined }), held)).toBeUndefined();
   });
-  it('is told of a managed cluster by its nodes, in any order', () => {
+  it('of a managed cluster follows from its nodes in any order', () => {
     const node = (type: string, pool?: string) => ({
       apiVersion: 'v1',
       kind: 'Node',
@@ -142,7 +142,7 @@ describe('what is there', () => {
   });
 });
 
-describe('what is held', () => {
+describe('isLarger', () => {
   const [five, three] = [size('here', 'Hosted', 'small*5'), size('here', 'Hosted', 'small*3')];
   test.each<[string, ReturnType<typeof size>, typeof five | undefined, typeof five | undefined, typeof five]>([
     ['what was asked, at once', five, undefined, undefined, five],
@@ -175,7 +175,7 @@ describe('what is held', () => {
     expect(settledSize(asked, held, running)).toEqual(expected);
   });
 
-  it('is larger when one pool is', () => {
+  it('is true when one pool grew', () => {
     expect(isLarger(five, three)).toBe(true);
     expect(isLarger(three, five)).toBe(false);
     expect(isLarger(three, three)).toBe(false);

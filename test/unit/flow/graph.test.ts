@@ -10,7 +10,7 @@ const task = (id: string, after: string[] = [], more: Partial<Task> = {}): Task 
 });
 
 describe('Flow', () => {
-  it('runs what is independent at the same time and the rest in order', async () => {
+  it('runs independent tasks in parallel and the rest in order', async () => {
     const order: string[] = [];
     let release = () => {};
     const gate = new Promise<void>((resolve) => {
@@ -40,7 +40,7 @@ describe('Flow', () => {
     expect(result.failures).toEqual([]);
   });
 
-  it('blocks only what depends on a failure', async () => {
+  it('blocks only dependents of a failed task', async () => {
     const flow = new Flow('demo', [
       task('a', [], {
         run: async () => {
@@ -57,7 +57,7 @@ describe('Flow', () => {
     expect([...result.succeeded].sort()).toEqual(['after-b', 'b']);
   });
 
-  it('lets a skipped task through', async () => {
+  it('treats a skipped task as done', async () => {
     const ran: string[] = [];
     const result = await new Flow('demo', [
       task('a', [], {
@@ -76,7 +76,7 @@ describe('Flow', () => {
     expect(result.blocked).toEqual([]);
   });
 
-  it('ends a task at its deadline, with a line that names it', async () => {
+  it('ends a task at its deadline with a message that names it', async () => {
     const result = await new Flow('demo', [
       task('slow', [], {
         timeoutMs: 5,
@@ -87,7 +87,7 @@ describe('Flow', () => {
     expect(String(result.failures[0]?.error)).toBe('TaskTimeout: Doing slow: not done after 0 s');
   });
 
-  it('tells of a task that looks first only once it has found something to do', async () => {
+  it('reports a task that looks first only once it has found work', async () => {
     const told: string[] = [];
     const tasks = [
       task('idle', [], { looksFirst: true }),
@@ -98,7 +98,7 @@ describe('Flow', () => {
     expect(told.filter((text, index) => text !== told[index - 1])).toEqual(['', 'Doing busy', 'Doing end', '']);
   });
 
-  it('starts nothing more once cancelled', async () => {
+  it('starts no task after cancellation', async () => {
     const abort = new AbortController();
     const result = await new Flow('demo', [task('a', [], { run: async () => abort.abort() }), task('b', ['a'])]).run({
       signal: abort.signal,
@@ -106,14 +106,14 @@ describe('Flow', () => {
     expect(result.blocked).toEqual(['b']);
   });
 
-  it('refuses a graph that cannot run', () => {
+  it('rejects an impossible graph', () => {
     expect(() => new Flow('demo', [task('a'), task('a')])).toThrow('defined twice');
     expect(() => new Flow('demo', [task('a', ['b']), task('b')])).toThrow('needs b');
   });
 });
 
 describe('progressOf', () => {
-  it('weighs tasks by their time and follows the longest chain', () => {
+  it('weighs tasks by duration and follows the longest chain', () => {
     const tasks = [
       task('short', [], { expectedMs: 100 }),
       task('long', [], { expectedMs: 900 }),
@@ -123,7 +123,7 @@ describe('progressOf', () => {
     expect(progress).toEqual({ percent: 27, running: ['long'], description: 'Doing long', remainingMs: 1450 });
   });
 
-  it('never says that an overdue task is finished', () => {
+  it('never shows an overdue task as finished', () => {
     const progress = progressOf(
       [task('a', [], { expectedMs: 100 })],
       new Set(),

@@ -27,8 +27,8 @@ const app = (name: string, destination: object, more: object = {}): KubeObject =
 const look = (objects: Record<string, KubeObject[]>, one: Member, spec = SPEC) =>
   argoCDHub.observe(reader(objects), undefined, one, spec);
 
-describe('the Secret of a cluster', () => {
-  it('is what Argo CD documents: name, URL, token and CA', () => {
+describe('the Secret of a cluster in Argo CD', () => {
+  it('has the documented name, URL, token and CA', () => {
     const wanted = secretOf(member(), { ...SPEC, argoCD: { project: 'shop' } });
     expect(wanted.object.metadata).toMatchObject({
       name: 'shop--demo',
@@ -46,7 +46,7 @@ describe('the Secret of a cluster', () => {
     });
   });
 
-  it('has no label that a generator could select, and is skipped, before the cluster has joined', () => {
+  it('has no label for generators, and is skipped, before the cluster has joined', () => {
     const { labels, annotations } = secretOf(member({ closed: 'Initializing' })).object.metadata;
     expect(labels).not.toHaveProperty('tier');
     expect(annotations).toMatchObject({ [SKIP]: 'true' });
@@ -60,7 +60,7 @@ describe('the Secret of a cluster', () => {
   });
 });
 
-describe('a cluster that leaves', () => {
+describe('a cluster that leaves Argo CD', () => {
   const leaving = member({ closed: 'Leaving', labels: {} });
 
   it.each<[string, object, string[]]>([
@@ -74,7 +74,7 @@ describe('a cluster that leaves', () => {
     expect(argoCDHub.placements!(leaving, seen)).toEqual(expected);
   });
 
-  it('is skipped and keeps the labels that generators selected, though the cluster has others by now', async () => {
+  it("is skipped and keeps the labels that generators selected, whatever the cluster's own labels are now", async () => {
     const seen = await look({ secrets: [live()], applications: [app('web', { name: 'shop--demo' })] }, leaving);
     const [wanted] = argoCDHub.cordon!(leaving, SPEC, seen);
     expect(wanted?.object.metadata).toMatchObject({
@@ -84,14 +84,14 @@ describe('a cluster that leaves', () => {
     expect(wanted?.object.data).toEqual(live().data);
   });
 
-  it('is not skipped while an Application of it is being deleted: that one would never end', async () => {
+  it('is not skipped while an Application of it is being deleted, which would never finish', async () => {
     const going = app('web', { name: 'shop--demo' }, { deletionTimestamp: '2026-11-22T12:00:00Z', finalizers: ['x'] });
     const seen = await look({ secrets: [live()], applications: [going] }, leaving);
     const [wanted] = argoCDHub.cordon!(leaving, SPEC, seen);
     expect(wanted?.object.metadata.annotations).not.toHaveProperty(SKIP);
   });
 
-  it('gives up its labels first, and its Secret when no Application has to be ended there any more', async () => {
+  it('loses its labels first, and its Secret when no Application has resources there', async () => {
     const web = app('web', { name: 'shop--demo' }, { finalizers: ['resources-finalizer.argocd.argoproj.io'] });
     const held = argoCDHub.leave(leaving, SPEC, await look({ secrets: [live()], applications: [web] }, leaving));
     const [withoutLabels] = held[0]?.apply ?? [];
@@ -107,14 +107,14 @@ describe('a cluster that leaves', () => {
     expect(free[1]?.waiting).toBeUndefined();
   });
 
-  it('makes nothing anew when its Secret is gone', async () => {
+  it('does not recreate a deleted Secret', async () => {
     const seen = await look({}, leaving);
     expect(argoCDHub.cordon!(leaving, SPEC, seen)).toEqual([]);
     expect(argoCDHub.leave(leaving, SPEC, seen).flatMap(({ apply = [] }) => apply)).toEqual([]);
   });
 });
 
-describe('a second cluster', () => {
+describe('two clusters with one name', () => {
   const joining = member({ closed: 'Initializing' });
   const other = (data: Record<string, string>): KubeObject => ({
     apiVersion: 'v1',
@@ -131,7 +131,7 @@ describe('a second cluster', () => {
     expect(steps.find(({ waiting }) => waiting)?.type).toBe(at);
   });
 
-  it('that is made at the same moment keeps both closed, and both credentials fresh', async () => {
+  it('that are created at once both stay closed, with fresh credentials', async () => {
     const objects = { secrets: [live(), other({ server: 'https://demo.example.com:6443' })] };
     const steps = argoCDHub.join(joining, SPEC, await look(objects, joining));
     const at = steps.find(({ waiting }) => waiting);

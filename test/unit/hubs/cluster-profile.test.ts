@@ -24,7 +24,7 @@ const decision = (unplaced: unknown, more: Partial<ObjectMeta> = {}): KubeObject
 const demand = (decisions: KubeObject[], spec = EVERYWHERE) =>
   clusterProfileHub.demand!(reader({ placementdecisions: decisions }), spec, 'fleet');
 
-describe('what schedulers have placed', () => {
+describe('the placements of PlacementDecisions', () => {
   const named = (unplaced: unknown, more: Partial<ObjectMeta> = {}): KubeObject => ({
     ...decision(unplaced, more),
     decisions: [{ clusterProfileRef: { name: 'a' } }, { clusterProfileRef: { name: 'b', namespace: 'elsewhere' } }],
@@ -32,7 +32,7 @@ describe('what schedulers have placed', () => {
   const placed = (decisions: KubeObject[], spec = EVERYWHERE) =>
     clusterProfileHub.placed!(reader({ placementdecisions: decisions }), spec);
 
-  it('are the profiles that a decision names of its own namespace, or of that of the hub', async () => {
+  it("are the profiles named by decisions in their own namespace or the hub's", async () => {
     const source = 'PlacementDecision shop/web';
     expect(await placed([named(undefined)])).toEqual([{ source, members: ['a'], memberNamespace: 'shop' }]);
     const inShop: HubSpec = { type: 'ClusterProfile', clusterProfile: { namespace: 'shop' } };
@@ -41,14 +41,14 @@ describe('what schedulers have placed', () => {
     ]);
   });
 
-  it('is divided where the scheduler says what has no place, also that nothing has none', async () => {
+  it('are divided where the scheduler reports unplaced replicas, also of zero', async () => {
     expect(await placed([named({ replicas: 0 })])).toMatchObject([{ isDivided: true }]);
     expect(await placed([named(undefined, { deletionTimestamp: '2026-11-01T00:00:00Z' })])).toEqual([]);
   });
 });
 
-describe('the demand of a hub whose scheduler writes PlacementDecisions', () => {
-  it('is what the scheduler says that it has no place for', async () => {
+describe('the demand of PlacementDecisions', () => {
+  it('is what the scheduler reports as unplaced', async () => {
     const requests = { cpu: '1500m', memory: '64Mi', 'nvidia.com/gpu': '1' };
     expect(await demand([decision({ replicas: 3, requests }), decision(undefined, { name: 'placed' })])).toEqual([
       {
@@ -61,7 +61,7 @@ describe('the demand of a hub whose scheduler writes PlacementDecisions', () => 
     ]);
   });
 
-  it('is of the object whose UID it has, and runs on nodes as the scheduler says, with devices', async () => {
+  it("carries the workload's UID, node rules and devices", async () => {
     const requests = { cpu: '1', 'example.com/fpga': '2' };
     const nodes = { nodeSelector: { disk: 'ssd' }, tolerations: [{ key: 'dedicated', operator: 'Exists' as const }] };
     expect(await demand([decision({ replicas: 1, requests, nodes }, { uid: 'of-decision' })])).toMatchObject([
@@ -69,14 +69,14 @@ describe('the demand of a hub whose scheduler writes PlacementDecisions', () => 
     ]);
   });
 
-  it('has the priority that the scheduler says, which is a whole number', async () => {
+  it("has the scheduler's priority, an integer", async () => {
     expect(await demand([decision({ replicas: 1, priority: -7 })])).toMatchObject([{ priority: -7 }]);
     expect(await demand([decision({ replicas: 1, priority: 1.5 })])).toMatchObject([
       { count: 0, problem: expect.stringMatching(/priority/) },
     ]);
   });
 
-  it('goes only to clusters with the labels that the scheduler asks for', async () => {
+  it("is limited to clusters with the scheduler's labels", async () => {
     const clusterSelector = { matchLabels: { tier: 'gold' }, matchExpressions: [{ key: 'gpu', operator: 'Exists' }] };
     const [found] = await demand([decision({ replicas: 1, clusterSelector })]);
     const accepts = (labels: Record<string, string>) => found!.accepts!({ name: 'a', labels, zones: [] });
@@ -113,15 +113,15 @@ describe('the demand of a hub whose scheduler writes PlacementDecisions', () => 
     expect(found[1]!.problem).toBeUndefined();
   });
 
-  it('is none where the scheduler says that no replica is without a place', async () => {
+  it('is none when the scheduler reports zero unplaced replicas', async () => {
     expect(await demand([decision({ replicas: 0 })])).toEqual([]);
   });
 
-  it('is not what is being deleted', async () => {
+  it('excludes decisions that are being deleted', async () => {
     expect(await demand([decision({ replicas: 1 }, { deletionTimestamp: '2026-11-23T00:00:00Z' })])).toEqual([]);
   });
 
-  it('is said where the profiles of the hub lie, and nowhere else', async () => {
+  it("is read in the namespace of the hub's profiles only", async () => {
     const all = [decision({ replicas: 1 }), decision({ replicas: 2 }, { namespace: 'fleet' })];
     const counts = async (spec: Partial<HubSpec>) =>
       (await demand(all, { type: 'ClusterProfile', ...spec })).map(({ count }) => count);

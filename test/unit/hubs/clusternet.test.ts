@@ -47,8 +47,8 @@ const taintsOf = (object: KubeObject | undefined) =>
   (object?.spec as { taints: { key: string }[] } | undefined)?.taints.map(({ key }) => key);
 const taint = (key: string) => ({ key, effect: 'NoSchedule' });
 
-describe('a cluster that joins', () => {
-  it('has a namespace, the Secret of a deployer and a ManagedCluster, and an id that they share', async () => {
+describe('a cluster that joins Clusternet', () => {
+  it('has a namespace, a deployer Secret and a ManagedCluster, with one shared id', async () => {
     const wanted = await joined(member());
     expect(wanted.map(({ resource }) => resource)).toEqual([NAMESPACES, SECRETS, CLUSTERNET_CLUSTERS]);
     const ids = wanted.map(({ object }) => object.metadata.labels?.[CLUSTER_ID]);
@@ -59,7 +59,7 @@ describe('a cluster that joins', () => {
     expect(textOf(wanted[1], 'token')).toBe('token-of-demo');
   });
 
-  it('keeps its id as long as its namespace is there, whatever its token is', async () => {
+  it('keeps its id while its namespace exists, whatever its token is', async () => {
     const renewed = member({ credentials: { access: { token: 'another' } } });
     const wanted = await joined(renewed, { namespaces: [namespace()] });
     expect(wanted.map(({ object }) => object.metadata.labels?.[CLUSTER_ID])).toEqual([ID, ID, ID]);
@@ -87,7 +87,7 @@ describe('a cluster that joins', () => {
     expect(wanted?.status?.conditions).toMatchObject([{ type: 'Ready', status: ready }]);
   });
 
-  it('is seen to for years without a report, and keeps the conditions of Clusternet', async () => {
+  it("needs no heartbeat for years, and keeps Clusternet's conditions", async () => {
     const init = {
       type: 'ClusterInit',
       status: 'True',
@@ -105,7 +105,7 @@ describe('a cluster that joins', () => {
   });
 });
 
-describe('a cluster that leaves', () => {
+describe('a cluster that leaves Clusternet', () => {
   const leaving = member({ closed: 'Leaving' });
   const objects: Objects = {
     namespaces: [namespace()],
@@ -121,7 +121,7 @@ describe('a cluster that leaves', () => {
   };
   const allowed: HubSpec = { ...SPEC, drain: { allowDelete: true } };
 
-  it('is closed only when that deletes nothing, or may', async () => {
+  it('is tainted only when that deletes nothing, or deletion is allowed', async () => {
     const placed = await look(leaving, objects);
     expect(clusternetHub.placements!(leaving, placed)).toEqual(['Subscription shop/web']);
     expect(clusternetHub.cordon!(leaving, SPEC, placed)).toEqual([]);
@@ -134,7 +134,7 @@ describe('a cluster that leaves', () => {
       ]);
   });
 
-  it('keeps the labels that Subscriptions select it by, whatever the cluster has by now', async () => {
+  it("keeps the labels that Subscriptions selected, whatever the cluster's labels are now", async () => {
     const [wanted] = clusternetHub.cordon!(leaving, allowed, await look(leaving, objects));
     expect(wanted?.object.metadata.labels).toMatchObject({ tier: 'silver' });
     expect(wanted?.status).toBeUndefined();
@@ -150,7 +150,7 @@ describe('a cluster that leaves', () => {
     expect(last?.waiting?.includes('Description web-1-generic') ?? false).toBe(waits);
   });
 
-  it('is not waited for when it is dead, and what hangs is forced out of its namespace', async () => {
+  it('is not waited for when dead, and hanging objects are forced out of its namespace', async () => {
     const dead = { ...leaving, answers: false };
     const removals = clusternetHub.leave(dead, SPEC, await look(dead, objects));
     expect(removals[1]?.waiting).toBeUndefined();
@@ -161,7 +161,7 @@ describe('a cluster that leaves', () => {
     ]);
   });
 
-  it('deletes nothing in a namespace of its name that somebody else has made', async () => {
+  it('deletes nothing in a foreign namespace of its name', async () => {
     const theirs = { ...objects, namespaces: [namespace({ [CLUSTER_ID]: ID })] };
     const removals = clusternetHub.leave(leaving, SPEC, await look(leaving, theirs));
     expect(
@@ -170,7 +170,7 @@ describe('a cluster that leaves', () => {
   });
 });
 
-it('says that it reaches clusters by no proxy', async () => {
+it('the Clusternet hub reports that it reaches no cluster through a proxy', async () => {
   const spec: HubSpec = { ...SPEC, member: { proxyURL: 'http://proxy.example.com:3128' } };
   expect(await clusternetHub.validate(reader({}), spec)).toEqual([expect.stringContaining('by no proxy')]);
 });

@@ -30,12 +30,12 @@ it.each<[string, Dials, string, string, string | undefined]>([
   else expect(said).toContain(part);
 });
 
-it('names both ends, and what to set', () => {
+it('an unreachable connection between hub and member names both ends and the field to set', () => {
   expect(why('HubToMember', FAR, NEAR)).toBe(
     'Hub production at https://hub.example.com:6443 cannot reach cluster shop/demo at https://127.0.0.1:6443, which only its own machine can reach: set member.endpoint of the Hub, or member.proxyURL',
   );
 });
 
-it('leaves it to a proxy what it can reach', () => {
+it('reachability behind a proxy is left to the proxy', () => {
   expect(why('HubToMember', FAR, NEAR, 'https://proxy.example.com')).toBeUndefined();
 });

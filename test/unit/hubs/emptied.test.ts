@@ -43,11 +43,11 @@ async function emptied(namespace: Partial<KubeObject['metadata']>): Promise<stri
 describe('a forced leave', () => {
   const ALL = ['shop--demo/web', 'shop--demo/db', 'shop--other/web'];
 
-  it('takes what is in a namespace that was written down, finalizers and all, and nothing of another', async () => {
+  it('deletes contents of the recorded namespace including finalizers, and nothing elsewhere', async () => {
     expect(await emptied({})).toEqual(['shop--other/web']);
   });
 
-  it('leaves alone what is in a namespace that is somebody else’s by now, or is not being deleted', async () => {
+  it('leaves contents of a foreign namespace, or of one that is not being deleted, alone', async () => {
     expect(await emptied({ labels: {} })).toEqual(ALL);
     expect(await emptied({ deletionTimestamp: undefined as never })).toEqual(ALL);
   });

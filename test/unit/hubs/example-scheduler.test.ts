@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { divided, isAsked, roomOn } from '../../../examples/burst/scheduler.ts';
 import { node, pod } from '../../kit/burst.ts';
 
-describe('the example of a scheduler', () => {
+describe('the example scheduler', () => {
   const rooms = [
     { name: 'bought', replicas: 2, isBought: true },
     { name: 'own-b', replicas: 1, isBought: false },
@@ -10,13 +10,13 @@ describe('the example of a scheduler', () => {
   ];
   const shares = (replicas: number) => Object.fromEntries(divided(rooms, replicas));
 
-  it('fills standing clusters before those that were bought, and empties these first', () => {
+  it('fills standing clusters before bought ones, and empties bought ones first', () => {
     expect(shares(2)).toEqual({ 'own-a': 2, 'own-b': 0, bought: 0 });
     expect(shares(4)).toEqual({ 'own-a': 2, 'own-b': 1, bought: 1 });
     expect(shares(9)).toEqual({ 'own-a': 2, 'own-b': 1, bought: 2 });
   });
 
-  it('counts what nodes have free beside pods of others, node by node', () => {
+  it('counts free capacity of nodes beside other pods, node by node', () => {
     const nodes = [node('a'), node('b')];
     const each = { cpu: '1500m', memory: '1Gi' };
     expect(roomOn(nodes, [], each)).toBe(4);

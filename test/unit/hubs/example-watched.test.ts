@@ -49,7 +49,7 @@ afterAll(async () => {
   await Promise.all([hub, member, other].map((server) => server.stop()));
 });
 
-it('has the scheduler look when a cluster joins its hub, and when something changes in it', async () => {
+it('the example scheduler runs when a cluster joins its hub, and when something changes in it', async () => {
   await heard(() => hub.put(PROFILE, profile as never));
   expect((await watched.list(CLUSTERPROFILES)).map(({ metadata }) => metadata.name)).toEqual(['demo']);
   const line = await members.of(profile);
@@ -59,7 +59,7 @@ it('has the scheduler look when a cluster joins its hub, and when something chan
   expect(await members.of(profile)).toBe(line);
 });
 
-it('follows a member by what its Secret says now, and one that is not asked any more no longer', async () => {
+it('the example scheduler follows a member by its present Secret, and stops for a removed member', async () => {
   const before = await members.of(profile);
   access(other);
   other.put('/api/v1/nodes/one', { metadata: { name: 'one' } });

@@ -11,7 +11,7 @@ const object = (name: string, more: object): KubeObject => ({
 const slice = (name: string, cluster: string) =>
   object(name, { metadata: { name, namespace: 'web', labels: { [SOURCE_CLUSTER]: cluster } } });
 
-it('is known elsewhere by its name in the hub, its UID and its names in the cluster set', () => {
+it("exported services are found by the member's hub name, UID and cluster-set names", () => {
   const property = (name: string, value: string) => object(name, { metadata: { name }, spec: { value } });
   const names = exportedNamesOf({ name: 'shop--demo', id: 'uid' }, [
     property('cluster.clusterset.k8s.io', 'demo-east'),
@@ -20,7 +20,7 @@ it('is known elsewhere by its name in the hub, its UID and its names in the clus
   expect([...names]).toEqual(['shop--demo', 'uid', 'demo-east']);
 });
 
-it('is still used where a ServiceImport or an EndpointSlice names it, and nobody else', () => {
+it('exported services are in use where a ServiceImport or EndpointSlice names them, and nowhere else', () => {
   const imports = [
     object('both', { status: { clusters: [{ cluster: 'other' }, { cluster: 'shop--demo' }] } }),
     object('theirs', { status: { clusters: [{ cluster: 'other' }] } }),

@@ -102,7 +102,7 @@ class Testbed {
   }
 }
 
-it('has no work ended of a cluster that is to sleep while nobody has room for it, however often it looks', async () => {
+it('a cluster that is to sleep keeps its work while no other cluster has room, at every reconciliation', async () => {
   const testbed = new Testbed('1');
   for (let looks = 0; looks < 3; looks++) expect(await testbed.look()).toEqual([['RoomElsewhere', 'NoRoom']]);
   expect(testbed.drains).toBe(0);
@@ -111,7 +111,7 @@ it('has no work ended of a cluster that is to sleep while nobody has room for it
   expect(testbed.drains).toBe(1);
 });
 
-it('goes on with a drain that has begun: what it moves fills the room', async () => {
+it('a cluster that is to sleep continues a drain that has begun, although the moved work fills the room', async () => {
   const testbed = new Testbed('4');
   await testbed.look();
   testbed.otherCpu = '1';

@@ -15,7 +15,7 @@ const user = (kind: string, name: string, secret: string, metadata: object = {})
 const leaving = member({ closed: 'Leaving' });
 const look = (objects: Record<string, KubeObject[]>) => fluxHub.observe(reader(objects), undefined, leaving, SPEC);
 
-it('gives a kubeconfig beside the cluster, under the key that Flux looks for', () => {
+it('the Flux hub stores a kubeconfig under the key that Flux reads', () => {
   const [wanted] = fluxHub.join(member(), SPEC, { users: [] }).flatMap(({ apply = [] }) => apply);
   expect(wanted?.object.metadata).toMatchObject({ name: 'shop--demo-kubeconfig', namespace: 'shop' });
   const text = textOf(wanted, 'value');
@@ -25,14 +25,14 @@ it('gives a kubeconfig beside the cluster, under the key that Flux looks for', (
   });
 });
 
-it('tells the proxy that members are reached through', () => {
+it('the Flux hub writes the proxy for members into the kubeconfig', () => {
   const endpoint = { server: 'https://demo.example.com', ca: 'CA', proxyURL: 'http://proxy.example.com:3128' };
   const [wanted] = fluxHub.join(member({ endpoint }), SPEC, { users: [] }).flatMap(({ apply = [] }) => apply);
   const text = textOf(wanted, 'value');
   expect(text).toContain('proxy-url: http://proxy.example.com:3128');
 });
 
-describe('a cluster that leaves', () => {
+describe('a cluster that leaves Flux', () => {
   it('counts Kustomizations and HelmReleases that name its Secret, and no others', async () => {
     const seen = await look({
       kustomizations: [

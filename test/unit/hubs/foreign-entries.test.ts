@@ -47,7 +47,7 @@ const kustomization = (secret: string) =>
 type Case = [string, HubTypeName, Record<string, KubeObject[]>, string[] | undefined, string | undefined];
 const ID = member().id;
 
-describe('what somebody else made for a cluster', () => {
+describe('a foreign registration of a cluster', () => {
   it.each<Case>([
     ['is known in Karmada by its id', 'Karmada', { clusters: [cluster(ID)] }, ['Cluster theirs'], undefined],
     ['is no other cluster', 'Karmada', { clusters: [cluster('another')] }, undefined, undefined],
@@ -185,7 +185,7 @@ describe('what somebody else made for a cluster', () => {
   });
 });
 
-describe('taking it over', () => {
+describe('the adoption of a foreign registration', () => {
   const receipt: MembershipReceipt = {
     membership: { namespace: 'shop', name: 'demo.fleet', uid: 'uid' },
     cluster: 'demo',
@@ -202,20 +202,20 @@ describe('taking it over', () => {
       receipt: { ...receipt, ...more },
     });
 
-  it('is only for who says so, and not of a cluster that has joined by us', async () => {
+  it('requires consent, and does not apply to a cluster that joined through Coppice', async () => {
     expect(await look(undefined)).toBeUndefined();
     expect(await look('Own', { opened: true })).toBeUndefined();
     expect((await look('Own'))?.name).toBe('theirs');
   });
 
-  it('is written down first, by UID, and keeps the name that it has there', async () => {
+  it('is recorded first, by UID, and keeps the name in the hub', async () => {
     const next = noteOwner(receipt, (await look('Own'))!);
     expect(next.member.name).toBe('theirs');
     expect(next.places).toMatchObject([{ on: 'hub', name: 'theirs' }]);
     expect(next.takingOver).toMatchObject([{ name: 'theirs', uid: 'uid-of-theirs' }]);
   });
 
-  it('does not begin where it cannot be', () => {
+  it('does not begin where it is impossible', () => {
     expect(() => noteOwner(receipt, { name: 'theirs', places: [], whyNot: 'Cluster theirs has an agent' })).toThrow(
       'Cluster theirs has an agent, so this cluster cannot be taken over in the hub',
     );

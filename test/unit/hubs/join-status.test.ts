@@ -12,14 +12,14 @@ const outcome = (receipt: Partial<MembershipReceipt>, more: Partial<JoinOutcome>
 });
 const at = { type: 'Registered', waiting: 'the hub has not accepted the cluster' } as const;
 
-describe('what is said of a join', () => {
-  it('is Joined, and waits for nothing, once the cluster is open for work', () => {
+describe('the status of a join', () => {
+  it('is Joined without a wait once the cluster is open for work', () => {
     const told = toldOfJoin(outcome(OPEN), { wasIn: false, warm: false, silent: '' });
     expect(told).toMatchObject({ state: 'Joined', waiting: '' });
     expect(told.conditions.map(({ type, status }) => [type, status])).toEqual([['IdentityReady', 'True']]);
   });
 
-  it('names the step that it stands at, and stays Joined where it had joined before', () => {
+  it('names the present step, and stays Joined where it had joined before', () => {
     const stuck = outcome({}, { verdict: { acting: [], done: [], at } });
     expect(toldOfJoin(stuck, { wasIn: false, warm: false, silent: '' })).toMatchObject({
       state: 'Joining',
@@ -28,7 +28,7 @@ describe('what is said of a join', () => {
     expect(toldOfJoin(stuck, { wasIn: true, warm: false, silent: '' }).state).toBe('Joined');
   });
 
-  it('is Asleep from when the hub has moved work away until the cluster takes work again', () => {
+  it('is Asleep from the end of the drain until the cluster takes work again', () => {
     const stateOf = (parked: MembershipReceipt['parked']) =>
       toldOfJoin(outcome({ ...OPEN, ...(parked && { parked }) }), { wasIn: true, warm: false, silent: '' }).state;
     expect([stateOf('FallingAsleep'), stateOf('Asleep'), stateOf('Waking'), stateOf('Emptying')]).toEqual([
@@ -39,7 +39,7 @@ describe('what is said of a join', () => {
     ]);
   });
 
-  it('has condition Warm while its policy has it wait, and not once it is open', () => {
+  it('has condition Warm while its policy keeps the cluster waiting, and not once it is open', () => {
     const warmOf = (opened: boolean) => {
       const { conditions } = toldOfJoin(outcome(opened ? OPEN : {}), { wasIn: false, warm: true, silent: '' });
       return conditions.find(({ type }) => type === 'Warm')?.status;
@@ -47,7 +47,7 @@ describe('what is said of a join', () => {
     expect([warmOf(false), warmOf(true)]).toEqual(['True', undefined]);
   });
 
-  it('says that the cluster does not answer only where nothing else is waited for', () => {
+  it('reports an unreachable cluster only where nothing else is waited for', () => {
     const silent = 'the API server of the cluster does not answer yet';
     expect(toldOfJoin(outcome(OPEN), { wasIn: true, warm: false, silent }).waiting).toBe(silent);
     expect(toldOfJoin(outcome({ ...OPEN, parked: 'Waking' }), { wasIn: true, warm: false, silent }).waiting).toMatch(

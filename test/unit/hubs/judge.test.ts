@@ -13,7 +13,7 @@ type SleepView = Parameters<typeof judgeSleep>[0];
 const NOW = new Date('2026-11-22T12:00:00Z');
 const ago = (minutes: number) => new Date(+NOW - minutes * 60_000);
 
-describe('a join', () => {
+describe('judgement of a join', () => {
   const steps: HubStep[] = [
     { type: 'IdentityReady' },
     { type: 'CredentialsReady' },
@@ -53,7 +53,7 @@ describe('a join', () => {
   });
 });
 
-describe('a leave', () => {
+describe('judgement of a leave', () => {
   const view = (more: Partial<LeaveView>): LeaveView => ({
     placements: [],
     effect: 'Moves',
@@ -198,14 +198,14 @@ describe('a leave', () => {
     if (waiting === '') expect(verdict.waiting).toBe('');
   });
 
-  it('names three of many, and when it will look again', () => {
+  it('names three of many placements, and the next check', () => {
     const verdict = judgeLeave(view({ placements: ['A', 'B', 'C', 'D', 'E'] }), NOW);
     expect(verdict.waiting).toBe('the hub moves A, B, C and 2 more');
     expect(verdict.until).toEqual(new Date(+NOW + 9 * 60_000));
   });
 });
 
-describe('a cluster that is to sleep', () => {
+describe('judgement of a cluster that is to sleep', () => {
   const ends = new Date(+NOW + 60_000);
   const view: SleepView = { placements: ['ResourceBinding shop/web'], effect: 'Moves', noRoom: undefined, ends };
   it.each<[string, Partial<SleepView>, string | undefined]>([
@@ -222,7 +222,7 @@ describe('a cluster that is to sleep', () => {
   ])('%s', (_, given, expected) => expect(judgeSleep({ ...view, ...given }, NOW)).toBe(expected));
 });
 
-describe('a cluster that its BurstPolicy wants emptied', () => {
+describe('judgement of a cluster that its BurstPolicy empties', () => {
   const view = { placements: ['ResourceBinding shop/web'], effect: 'Moves', noRoom: undefined } as const;
   it.each<[string, Partial<Omit<SleepView, 'ends'>>, string]>([
     ['is drained', {}, 'Draining'],

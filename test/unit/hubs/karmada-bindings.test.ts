@@ -62,7 +62,7 @@ const touched = async (bindings: KubeObject[], live = cluster(), one = member) =
 };
 const overflow = { clusterAffinities: [{ ...own, overflowAffinities: [gold] }] };
 
-describe('bindings that Karmada overlooks when a cluster grows', () => {
+describe('the bindings that Karmada overlooks when a cluster grows', () => {
   it.each<[string, KubeObject, number]>([
     ['one that overflows onto it', binding(overflow), 1],
     ['one of whose list it is a later entry', binding({ clusterAffinities: [own, gold] }), 1],
@@ -100,7 +100,7 @@ describe('bindings that Karmada overlooks when a cluster grows', () => {
     expect(await touched([binding(overflow)], live, { ...member, ...more })).toHaveLength(count),
   );
 
-  it('are touched with a time by which nothing that runs is divided anew, and another one each time', async () => {
+  it('are touched with a changing time that redivides no running replicas', async () => {
     const at = async (given: object, status: object = {}) => {
       const [touch] = await touched([binding(overflow, { spec: given, status })]);
       expect(touch).toMatchObject({ name: 'web', namespace: 'shop', uid: 'uid-of-web' });
@@ -114,7 +114,7 @@ describe('bindings that Karmada overlooks when a cluster grows', () => {
     expect(await at({ rescheduleTriggeredAt: '2026-11-22T14:00:00Z' })).toBe('2026-11-22T14:00:01Z');
   });
 
-  it('are a hundred at most, those first that wait longest', async () => {
+  it('are limited to a hundred, the longest waiting first', async () => {
     const waiting = Array.from({ length: 150 }, (_, at) => {
       const since = new Date(Date.parse(PLACED) + (150 - at) * 1000).toISOString();
       const one = binding(overflow, { at: since });
@@ -133,7 +133,7 @@ function zone(value: string) {
   };
 }
 
-describe('what Karmada has no room for', () => {
+describe('the demand of Karmada', () => {
   const demand = (bindings: KubeObject[]) =>
     karmadaHub.demand!(reader({ resourcebindings: bindings, clusterresourcebindings: [] }), spec, 'fleet');
   const wants = {
@@ -155,13 +155,13 @@ describe('what Karmada has no room for', () => {
     demand([binding({ replicaScheduling }, { spec: more, status: refused(reason, message) })]);
   const source = 'ResourceBinding shop/web';
 
-  it('is all of a division that found no place, and the rest of one that grew', async () => {
+  it('is the whole unplaced division, or the rest of one that grew', async () => {
     expect(await one('Unschedulable')).toMatchObject([{ source, namespace: 'shop', count: 6, each, since: PLACED }]);
     const placed = { ...wants, clusters: [{ name: 'own', replicas: 4 }] };
     expect(await one('Unschedulable', '', placed)).toMatchObject([{ source, count: 2, each, since: PLACED }]);
   });
 
-  it('has the priority of its PriorityClass, else of the binding, else none that is known', async () => {
+  it('has the priority of its PriorityClass, else of the binding, else none', async () => {
     const classes = [
       { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name: 'low' }, value: -5 },
     ];
@@ -236,14 +236,14 @@ describe('what Karmada has no room for', () => {
       return { found, brought: ['gold', 'own'].filter(brought) };
     };
 
-    it('says which members serve it, and to which Karmada would bring it', async () => {
+    it('names members that serve it, and where Karmada would propagate it', async () => {
       const { found, brought } = await told();
       expect(found).toMatchObject({ count: 6, customKind: { kind: 'batch.volcano.sh/v1alpha1 Job' } });
       expect([...found!.customKind!.servedBy]).toEqual(['has']);
       expect(brought).toEqual(['gold']);
     });
 
-    it('is brought nowhere in a version that is not served, nor where the definition may not be read', async () => {
+    it('is propagated nowhere in an unserved version, or where the definition is unreadable', async () => {
       const unserved = { customresourcedefinitions: [definition('jobs', 'Job', false)] };
       expect((await told(unserved)).brought).toEqual([]);
       const closed = reader(objects);
@@ -254,7 +254,7 @@ describe('what Karmada has no room for', () => {
       expect(found!.customKind!.isBroughtTo({ name: 'new', labels: { tier: 'gold' }, zones: [] })).toBe(false);
     });
 
-    it('is asked about only for what waits and is not of Kubernetes itself', async () => {
+    it('is looked up only for waiting work and kinds outside Kubernetes', async () => {
       const own = { resource: { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: 'web' } };
       const closed = reader({ resourcebindings: [asked('0/0 clusters are available: no cluster exists.', own)] });
       const list: typeof closed.list = async (kind, options) => {
@@ -268,7 +268,7 @@ describe('what Karmada has no room for', () => {
     });
   });
 
-  it('is for clusters that its affinities allow, of which any will do', async () => {
+  it('is limited to clusters permitted by any of its affinities', async () => {
     const accepted = async (placement: object, labels: Record<string, string>, zones: string[] = []) => {
       const [found] = await demand([binding(placement, { spec: wants, status: refused('Unschedulable', '') })]);
       return found!.accepts!({ name: 'new', labels, zones });
@@ -326,12 +326,12 @@ describe('what Karmada has no room for', () => {
     expect(await one('SchedulerError', message, wants, scheduling)).toHaveLength(count);
   });
 
-  it('is not of work that is duplicated, which goes to whatever cluster comes', async () => {
+  it('excludes duplicated work, which goes to any cluster', async () => {
     const message = '0/0 clusters are available: no cluster exists.';
     expect(await one('NoClusterFit', message, wants, { replicaSchedulingType: 'Duplicated' })).toEqual([]);
   });
 
-  it('comes with what else each asks for, and with the nodes that it accepts', async () => {
+  it('carries further requests and node rules', async () => {
     const terms = { nodeSelectorTerms: [{ matchExpressions: [{ key: 'disk', operator: 'In', values: ['ssd'] }] }] };
     const tolerations = [{ key: 'team', operator: 'Exists' }];
     const nodeClaim = { nodeSelector: { tier: 'db' }, hardNodeAffinity: terms, tolerations };
@@ -352,7 +352,7 @@ describe('what Karmada has no room for', () => {
     expect(plain).not.toHaveProperty('others');
   });
 
-  it('is for one cluster where the placement keeps all replicas in one, and for that alone once they run there', async () => {
+  it('is for one cluster where the placement requires one, and for that cluster once replicas run there', async () => {
     const spreadConstraints = [{ spreadByField: 'cluster', minGroups: 1, maxGroups: 1 }];
     const placed = { clusters: [{ name: 'shop--private', replicas: 3 }] };
     const whole = { replicas: 5, placement: { spreadConstraints } };
@@ -374,7 +374,7 @@ describe('what Karmada has no room for', () => {
     expect(divided!.accepts!(cluster('shop--new'))).toBe(true);
   });
 
-  it('is each part of work that has several', async () => {
+  it('contains each component of work with several', async () => {
     const components = [
       { name: 'manager', replicas: 1, replicaRequirements: { resourceRequest: { cpu: '1' } } },
       { name: 'worker', replicas: 3, replicaRequirements: { resourceRequest: { cpu: '2' } } },

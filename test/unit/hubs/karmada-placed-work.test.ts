@@ -34,11 +34,11 @@ const placed = (one: KubeObject, spec: HubSpec = { type: 'Karmada', karmada: { e
     'shop--bought',
   ) as Promise<PlacedWork[]>;
 
-describe('what Karmada has decided to run where', () => {
+describe('the placements of Karmada', () => {
   const decided = (one: KubeObject) =>
     karmadaHub.placed!(reader({ resourcebindings: [one], clusterresourcebindings: [] }), { type: 'Karmada' });
 
-  it('names the clusters that have replicas of it, and the object that makes their pods', async () => {
+  it('name the clusters with replicas, and the object that creates their pods', async () => {
     const clusters = [
       { name: 'shop--private', replicas: 0 },
       { name: 'shop--bought', replicas: 2 },
@@ -53,7 +53,7 @@ describe('what Karmada has decided to run where', () => {
     ]);
   });
 
-  it('is divided by room only where Karmada looks at room: fixed weights name each cluster, as copies do', async () => {
+  it('are divided by capacity only where Karmada considers it: fixed weights count as copies', async () => {
     const divided = (more: object) => ({ replicaScheduling: { replicaSchedulingType: 'Divided', ...more } });
     const clusters = [
       { name: 'shop--private', replicas: 1 },
@@ -69,7 +69,7 @@ describe('what Karmada has decided to run where', () => {
     expect(await isDivided(weighted)).toBeUndefined();
   });
 
-  it('is not divided where each cluster has a copy, and nothing where it has no pods', async () => {
+  it('are not divided for duplicated work, and none without pods', async () => {
     const replicaScheduling = { replicaSchedulingType: 'Duplicated' };
     const clusters = [{ name: 'shop--private' }, { name: 'shop--bought' }];
     const [copied] = await decided(binding({ replicaScheduling }, { clusters }));
@@ -79,8 +79,8 @@ describe('what Karmada has decided to run where', () => {
   });
 });
 
-describe('work that Karmada has placed on a cluster', () => {
-  it('is told with the object that makes its pods there, and how many', async () => {
+describe('the work that Karmada has placed on a cluster', () => {
+  it('names the object that creates its pods, and their number', async () => {
     const affinity = { clusterAffinity: { labelSelector: { matchLabels: { tier: 'gold' } } } };
     const [one, ...others] = await placed(binding(affinity));
     expect(others).toEqual([]);
@@ -96,7 +96,7 @@ describe('work that Karmada has placed on a cluster', () => {
     expect([one!.accepts!(member('gold')), one!.accepts!(member('own'))]).toEqual([true, false]);
   });
 
-  it('is told with where its kind is served, where that is not everywhere', async () => {
+  it('names where its kind is served, if not everywhere', async () => {
     const resource = { apiVersion: 'batch.volcano.sh/v1alpha1', kind: 'Job', namespace: 'shop', name: 'train' };
     const [one] = await placed(binding({}, { resource }));
     expect(one!.customKind).toMatchObject({ kind: 'batch.volcano.sh/v1alpha1 Job', servedBy: new Set() });
@@ -104,12 +104,12 @@ describe('work that Karmada has placed on a cluster', () => {
     expect(other).not.toHaveProperty('customKind');
   });
 
-  it('is nothing of what is elsewhere, or has no replicas', async () => {
+  it('excludes work elsewhere or without replicas', async () => {
     expect(await placed(binding({}, { clusters: [{ name: 'shop--private', replicas: 5 }] }))).toEqual([]);
     expect(await placed(binding({}, { replicas: 0, clusters: [{ name: 'shop--bought' }] }))).toEqual([]);
   });
 
-  it('goes to one cluster as a whole where its placement says so', async () => {
+  it('goes to one cluster as a whole where its placement requires that', async () => {
     const spreadConstraints = [{ spreadByField: 'cluster', minGroups: 1, maxGroups: 1 }];
     expect(await placed(binding({ spreadConstraints }))).toMatchObject([{ inOneCluster: true }]);
   });
@@ -135,12 +135,12 @@ describe('work that Karmada has placed on a cluster', () => {
     expect((await placed(one))[0]!.stays).toContain(why);
   });
 
-  it('moves although it tolerates taints of others', async () => {
+  it('is movable although it tolerates foreign taints', async () => {
     const clusterTolerations = [{ key: 'cluster.karmada.io/not-ready', operator: 'Exists', effect: 'NoExecute' }];
     expect((await placed(binding({ clusterTolerations })))[0]!.stays).toBeUndefined();
   });
 
-  it('is not told by one of which nobody says that it evicts', async () => {
+  it('is not reported by a Karmada without known eviction', async () => {
     expect(await placed(binding(), { type: 'Karmada' })).toContain('karmada.evicts');
   });
 });

@@ -31,14 +31,14 @@ const wanted = async (objects: Parameters<typeof reader>[0]) =>
 const kindsIn = (side: 'hub' | 'member', all: Awaited<ReturnType<typeof wanted>>) =>
   all.filter(({ on }) => on === side).map(({ object: { kind } }) => kind);
 
-describe('a cluster that an agent pulls for', () => {
-  it('opens connections to the hub itself, and lets nobody of the hub in', () => {
+describe("a cluster in Karmada's pull mode", () => {
+  it('opens connections to the hub itself, and gives the hub no access', () => {
     expect(karmadaHub.dials(spec)).toBe('MemberToHub');
     expect(karmadaHub.dials({ type: 'Karmada' })).toBe('HubToMember');
     expect(karmadaHub.identities(member, spec).map(({ on, life }) => [on, life])).toEqual([['hub', 86400]]);
   });
 
-  it('may not do in the hub what only its registration needed', () => {
+  it('lacks the hub rights that only its registration needed', () => {
     const { rules } = karmadaHub.identities(member, spec)[0]!;
     const may = (verb: string, resource: string) =>
       rules.filter(({ resources, verbs }) => resources?.includes(resource) && verbs.includes(verb));
@@ -57,7 +57,7 @@ describe('a cluster that an agent pulls for', () => {
     expect(rules.some(({ verbs, resources }) => verbs.includes('*') || resources?.includes('*'))).toBe(false);
   });
 
-  it('gets its agent when the Cluster is its own, and Karmada has made room for its Works', async () => {
+  it("gets its agent once the Cluster is Coppice's and the Works namespace exists", async () => {
     const agents = async (objects: Parameters<typeof reader>[0]) =>
       kindsIn('member', await wanted(objects)).filter((kind) => kind === 'Deployment').length;
     expect(await agents({ clusters: [] })).toBe(0);
@@ -68,7 +68,7 @@ describe('a cluster that an agent pulls for', () => {
     expect(await agents({ clusters: [cluster('True')] })).toBe(1);
   });
 
-  it('has an agent that registers nothing, and reads its token where a new one will be', async () => {
+  it('has an agent that registers nothing, and reads a renewable token file', async () => {
     const all = await wanted({ clusters: [cluster('Unknown')] });
     const secret = all.find(({ resource, on }) => resource.kind === 'Secret' && on === 'member');
     expect(textOf(secret, 'token')).toBe('token-in-the-hub');
@@ -94,7 +94,7 @@ describe('a cluster that an agent pulls for', () => {
     expect(kindsIn('hub', all)).not.toContain('Secret');
   });
 
-  it('takes over no Cluster that somebody else pushes to: both would apply', async () => {
+  it('adopts no Cluster in push mode, since both would apply', async () => {
     const whyNot = async (syncMode: string) => {
       const theirs = { ...cluster('True', { labels: {} }), spec: { id: member.id, syncMode } };
       return (await karmadaHub.foreignEntry!(reader({ clusters: [theirs] }), member, spec))?.whyNot;
@@ -103,14 +103,14 @@ describe('a cluster that an agent pulls for', () => {
     expect(await whyNot('Pull')).toContain("an agent of somebody else's");
   });
 
-  it('writes no kind that an audit would not look for', async () => {
+  it('writes no kind that the audit does not search', async () => {
     const all = (await wanted({ clusters: [cluster('True')] })).filter(({ shared }) => !shared);
     const isLookedFor = (on: 'hub' | 'member', { plural }: { plural: string }) =>
       kindsWritten(on).some((kind) => kind.plural === plural);
     expect(all.filter(({ on, resource }) => !isLookedFor(on, resource))).toEqual([]);
   });
 
-  describe('whose Cluster somebody deletes', () => {
+  describe('whose Cluster is deleted by a person', () => {
     const deletionTimestamp = '2026-11-22T12:00:00Z';
     const within = 'karmada-es-shop--demo';
     const identifier = {
@@ -160,7 +160,7 @@ describe('a cluster that an agent pulls for', () => {
       return karmadaHub.release!(one, spec, seen);
     };
 
-    it('has Works let go of that its agent has taken away, and could not say so for want of its right', async () => {
+    it('removes finalizers of Works that the agent deleted without the right to report it', async () => {
       expect(await released()).toMatchObject([
         {
           on: 'hub',
@@ -185,14 +185,14 @@ describe('a cluster that an agent pulls for', () => {
       expect(await released(objects, one)).toEqual([]),
     );
 
-    it('says what it waits for', async () => {
+    it('reports what it waits for', async () => {
       const live = cluster('True', { deletionTimestamp, labels: { 'multi-cluster.demo.io/membership': 'uid' } });
       const steps = karmadaHub.join(member, spec, await seenOf({ clusters: [live] }));
       expect(steps.find(({ type }) => type === 'Registered')?.waiting).toContain('somebody deletes Cluster shop--demo');
     });
   });
 
-  it('leaves with its Works first, while its agent may still take them away; of a dead one Karmada drops them', async () => {
+  it('leaves with its Works first, while its agent can delete their objects; for a dead cluster Karmada removes them', async () => {
     const works = [
       object('Work', 'web', { namespace: 'karmada-es-shop--demo', labels: { 'work.karmada.io/permanent-id': 'one' } }),
     ];

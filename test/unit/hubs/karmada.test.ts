@@ -37,13 +37,13 @@ function counted(models: Grade[], cpu: string, memory: string): [string, string]
   return [c!.min, m!.min];
 }
 
-it('the namespace of Clusters takes no pod that restricted refuses', () => {
+it('the namespace of Clusters enforces pod security level restricted', () => {
   expect(clusterNamespace().object.metadata.labels).toMatchObject({
     'pod-security.kubernetes.io/enforce': 'restricted',
   });
 });
 
-describe('grades of a Cluster of Karmada', () => {
+describe('the resource grades of a Karmada Cluster', () => {
   it.each<[string, HubAmounts[], [string, string], [string, string]]>([
     ['a small node counts in full', [{ cpu: '2', memory: '2Gi' }], ['2', '2Gi'], ['2', '2Gi']],
     ['half of it counts for half', [{ cpu: '2', memory: '2Gi' }], ['1', '1Gi'], ['1', '1Gi']],
@@ -68,7 +68,7 @@ describe('grades of a Cluster of Karmada', () => {
     expect(karmadaHub.counts!(sizes, newer)({ cpu, memory, gpu: '1' })).toEqual({ ...what, gpu: '0' });
   });
 
-  it('are what Karmada accepts, whatever the sizes are', () => {
+  it('are valid for Karmada with any node sizes', () => {
     for (const sizes of [
       [{ cpu: '10m', memory: '64Mi' }],
       [
@@ -93,7 +93,7 @@ describe('grades of a Cluster of Karmada', () => {
   });
 });
 
-describe('taints of a Cluster of Karmada', () => {
+describe('the taints of a Karmada Cluster', () => {
   it.each<[string, Parameters<typeof karmadaTaints>, ReturnType<typeof karmadaTaints>]>([
     ['a new one is kept free', [[], 'Initializing', 'keep'], [initializing]],
     [
@@ -117,7 +117,7 @@ const ready = { type: 'Ready', status: 'True' };
 const live = (more: object = {}): KarmadaCluster =>
   ({ apiVersion: 'v1', kind: 'Cluster', metadata: { name: 'shop--demo' }, ...more }) as KarmadaCluster;
 
-describe('a Cluster of Karmada', () => {
+describe('a Karmada Cluster', () => {
   it.each<[string, KarmadaCluster | undefined, string | undefined]>([
     ['that is not there yet', undefined, 'has not looked'],
     ['that Karmada has not looked at', live(), 'has not looked'],
@@ -137,7 +137,7 @@ describe('a Cluster of Karmada', () => {
     else expect(whyNotReady('shop--demo', cluster)).toContain(why);
   });
 
-  it('shows by a label, whose change sends the scheduler, what the hub counts with', () => {
+  it('has a label with the counted capacity, whose change triggers the scheduler', () => {
     expect(offeredLabel(member, live())).toBeUndefined();
     expect(offeredLabel(member, live({ status: { resourceSummary: { allocatable: {} } } }))).toBeUndefined();
     const resourceSummary = {
@@ -159,7 +159,7 @@ describe('a Cluster of Karmada', () => {
     expect(freeOn(cluster)).toEqual({ cpu: '2', memory: '7Gi' });
   });
 
-  it('shows by the same label that custom kinds have come, of which the scheduler would not hear else', () => {
+  it('has a label that changes with new custom kinds, which triggers the scheduler', () => {
     const serving = (...kinds: [string, string][]) => {
       const apiEnablements = kinds.map(([groupVersion, kind]) => ({ groupVersion, resources: [{ kind }] }));
       return offeredLabel(member, live({ status: { resourceSummary: { allocatable: { cpu: '1' } }, apiEnablements } }));
@@ -197,25 +197,25 @@ const hub = (held: Record<string, object[]>): Reader => ({
 });
 const observe = (held: Record<string, object[]>, one = member) => karmadaHub.observe(hub(held), undefined, one, spec);
 
-describe('the hub Karmada', () => {
-  it('says which API server it is not', async () => {
+describe('the Karmada hub', () => {
+  it('reports a wrong API server', async () => {
     expect(await karmadaHub.validate(hub({ Cluster: [], ResourceBinding: [] }), spec)).toEqual([]);
     expect((await karmadaHub.validate(hub({}), spec)).join()).toContain("Karmada's own API server");
   });
 
-  it('gives tokens that end only to a Karmada that notices a new one', () => {
+  it('gives expiring tokens only to a Karmada that reads renewed ones', () => {
     const lives = (more: HubSpec['karmada']) =>
       karmadaHub.identities(member, { ...spec, karmada: more }).map(({ life }) => life);
     expect(lives(undefined)).toEqual(['forever', 'forever']);
     expect(lives({ renewsTokens: true })).toEqual([86400, 86400]);
   });
 
-  it('has who passes on what people ask do nothing by itself', () => {
+  it('gives the impersonator no rights of its own', () => {
     const { rules } = karmadaHub.identities(member, spec).find(({ name }) => name === 'impersonator')!;
     expect(rules.flatMap(({ verbs }) => verbs)).toEqual(['impersonate']);
   });
 
-  it('joins no cluster twice that somebody has joined by another name', async () => {
+  it('joins no cluster that is registered under another name', async () => {
     const steps = karmadaHub.join(
       member,
       spec,
@@ -226,7 +226,7 @@ describe('the hub Karmada', () => {
     expect(registered.apply).toEqual([]);
   });
 
-  it("takes the namespace of somebody else's Cluster of its name for no trace of its own", async () => {
+  it('does not take the namespace of a foreign Cluster for its own trace', async () => {
     const traces = async (metadata: object) => {
       const seen = await observe({ Cluster: [live({ metadata, spec: { id: member.id } })] });
       return karmadaHub.join(member, spec, seen).flatMap(({ traces: left = [] }) => left.map(({ name }) => name));
@@ -237,7 +237,7 @@ describe('the hub Karmada', () => {
     ]);
   });
 
-  it('sees what is placed on a cluster that leaves, and what is still on its way off it', async () => {
+  it('sees placements on a leaving cluster, and those being evicted', async () => {
     const binding = (name: string, placed: object) => ({ metadata: { name, namespace: 'shop' }, spec: placed });
     const held = {
       Cluster: [live()],

@@ -73,8 +73,8 @@ const entries = async (one: KubeObject, answer: WorkAnswer | undefined = READY, 
     ({ status }) => (status as { admissionChecks: Record<string, unknown>[] }).admissionChecks,
   );
 
-describe('a job that our check holds', () => {
-  it('is work without room though no cluster was asked, and until a cluster has it', async () => {
+describe("a job that Coppice's AdmissionCheck holds", () => {
+  it('is demand although it was offered to no cluster, until a cluster takes it', async () => {
     const [one] = await demand(job());
     expect(one).toMatchObject({ source: 'Workload shop/train', count: 3, each: { cpu: '1' }, isHeld: true });
     expect(await demand(job({ ...held, admissionChecks: [state('capacity', 'Ready'), state('fleet')] }))).toHaveLength(
@@ -93,7 +93,7 @@ describe('a job that our check holds', () => {
     ['is being stopped', { conditions: [condition('QuotaReserved'), condition('Evicted')] }],
   ])('buys nothing while it %s', async (_, more) => expect(await demand(job({ ...held, ...more }))).toEqual([]));
 
-  it('is answered at the version that was read, and nothing of its status but our entry is named', async () => {
+  it('is answered at the version read, by its own entry only', async () => {
     expect(await written(job(), READY)).toEqual([
       {
         ...api,
@@ -108,7 +108,7 @@ describe('a job that our check holds', () => {
     ]);
   });
 
-  it('is not answered twice with the same, nor when nobody knows', async () => {
+  it('is not answered twice equally, or without a decision', async () => {
     const waits: WorkAnswer = { state: 'Pending', message: 'a cluster comes' };
     const [entry] = await entries(job(), waits);
     expect(entry).toEqual(state('capacity', 'Pending', { message: 'a cluster comes' }));
@@ -123,14 +123,14 @@ describe('a job that our check holds', () => {
     [3, 240],
     [4, 300],
     [99, 300],
-  ])('that was told to retry %s times is told to wait %s s more', async (retryCount, requeueAfterSeconds) => {
+  ])('that retried %s times waits %s s more', async (retryCount, requeueAfterSeconds) => {
     const entry = state('capacity', 'Pending', retryCount === undefined ? {} : { retryCount });
     const [told] = await entries(job({ ...held, admissionChecks: [entry, state('fleet')] }), RETRY);
     expect(told).toMatchObject({ state: 'Retry', message: 'no money is left', requeueAfterSeconds });
     expect(told).not.toHaveProperty('retryCount');
   });
 
-  it('is told no more than people read', async () => {
+  it('gets a message of bounded length', async () => {
     const [entry] = await entries(job(), { state: 'Retry', message: 'x'.repeat(40_000) });
     expect(entry!.message).toHaveLength(1000);
   });
@@ -192,7 +192,7 @@ describe('a job that our check holds', () => {
     ['that is to be retried', job({ ...held, admissionChecks: [state('capacity', 'Retry'), state('fleet')] })],
   ])('is none %s: it is not answered', async (_, one, checks) => expect(await written(one, READY, checks)).toEqual([]));
 
-  it('keeps what its other checks of ours say', async () => {
+  it("keeps the entries of Coppice's other checks", async () => {
     const second = check('second', 'multi-cluster.demo.io/burst');
     const two = job({ ...held, admissionChecks: [state('capacity'), state('fleet'), state('second', 'Ready')] });
     expect(await entries(two, READY, [dispatch, ours, second])).toMatchObject([
@@ -201,7 +201,7 @@ describe('a job that our check holds', () => {
     ]);
   });
 
-  it('is answered before others are only told news', async () => {
+  it('is answered before messages of others are updated', async () => {
     const other = { ...job(), metadata: { ...job().metadata, name: 'other' } };
     const asking = await asks([other, job()]);
     const told = asking!.answers(
@@ -211,7 +211,7 @@ describe('a job that our check holds', () => {
     expect(told.slice(-2).map(({ object }) => object.metadata.name)).toEqual(['train', 'other']);
   });
 
-  it('takes room in its cluster until its pods are seen', async () => {
+  it('takes room in its cluster until its pods are visible', async () => {
     const admitted = { ...condition('Admitted'), lastTransitionTime: '2026-11-23T12:00:25Z' };
     const placed = job({ ...held, clusterName: 'a', conditions: [condition('QuotaReserved'), admitted] });
     const asking = (await asks([placed])) as Asking;
@@ -221,7 +221,7 @@ describe('a job that our check holds', () => {
   });
 });
 
-describe('our AdmissionCheck', () => {
+describe("Coppice's AdmissionCheck", () => {
   const active = (status: string, reason: string, message: string) => ({
     conditions: [{ type: 'Active', status, reason, message, lastTransitionTime: SINCE }],
   });
@@ -254,14 +254,14 @@ describe('our AdmissionCheck', () => {
     ],
   ])('%s', async (_, one, isServed, is) => expect(await conditionOf(one, isServed)).toBe(is));
 
-  it('is the only one that is asked about', async () => {
+  it('is the only check that is answered', async () => {
     expect(await asks([job()], [dispatch, check('theirs', 'example.com/one')])).toBeUndefined();
     expect((await asks([job()]))!.answers(say(undefined), NOW).map(({ object }) => object.metadata.name)).toEqual([
       'capacity',
     ]);
   });
 
-  it('gives quota back where no policy buys, and says why', async () => {
+  it('gives quota back where no policy buys, with the reason', async () => {
     const parts = (await asks([job()]))!.answers(undefined, NOW);
     expect(parts.map(({ object }) => object.status)).toMatchObject([
       { conditions: [{ status: 'False' }] },
@@ -269,7 +269,7 @@ describe('our AdmissionCheck', () => {
     ]);
   });
 
-  it('may be written by the operator, with the Workloads that it holds', () => {
+  it('may be written by the operator, with the Workloads it holds', () => {
     for (const resource of ['admissionchecks/status', 'workloads/status'])
       expect(gardenRules().filter((rule) => rule.resources.includes(resource))).toMatchObject([
         { apiGroups: ['kueue.x-k8s.io'], verbs: ['get', 'patch'] },

@@ -26,7 +26,7 @@ const apart = { labelSelector: { matchLabels: { app: 'web' } }, topologyKey: 'zo
 const spread = { topologyKey: 'zone', maxSkew: 1, whenUnsatisfiable: 'DoNotSchedule', labelSelector: {} };
 
 describe('the pods of a Workload', () => {
-  it('are known by what decides where they fit, and by nothing else', () => {
+  it('are identified by their scheduling fields alone', () => {
     const { resources } = container;
     const rules = {
       nodeSelector: { disk: 'ssd' },
@@ -51,7 +51,7 @@ describe('the pods of a Workload', () => {
     });
   });
 
-  it('have the ports of the host that they name, and all of theirs where they are on its network', () => {
+  it('have their host ports, and all ports with hostNetwork', () => {
     const ports = [{ containerPort: 80, hostPort: 8080, name: 'web' }, { containerPort: 9000 }];
     const onHost = { ...container, ports: [{ containerPort: 9000 }] };
     expect(specOf({ containers: [{ ...container, ports }] })).toMatchObject({
@@ -63,7 +63,7 @@ describe('the pods of a Workload', () => {
     expect(specOf({ containers: [onHost] })).not.toHaveProperty('containers.0.ports');
   });
 
-  it('take what quota counts beyond the template: defaults of the namespace, for example', () => {
+  it('include requests that quota counts beyond the template, for example namespace defaults', () => {
     const answer = templateOf(workload, podSet({ overhead: { cpu: '50m' } }), {
       cpu: '1250m',
       memory: '2Gi',
@@ -74,7 +74,7 @@ describe('the pods of a Workload', () => {
     });
   });
 
-  it('lose labels that name the job, so that jobs are judged together, unless a rule of theirs may read them', () => {
+  it('lose labels that name the job, unless a rule of theirs reads them', () => {
     const labels = { app: 'web', 'batch.kubernetes.io/job-name': 'train', uid: 'of-job' };
     expect(made({}, {}, labels)).toMatchObject({ template: { labels: { app: 'web' } } });
     expect(made({}, {}, labels)).not.toHaveProperty(['template', 'labels', 'uid']);
@@ -103,7 +103,7 @@ describe('the pods of a Workload', () => {
     expect(specOf(...said)).toMatch(why),
   );
 
-  it('are judged though Kueue holds them by a gate of its own, or only prefers nodes that are near each other', () => {
+  it("are judged with Kueue's own scheduling gate, or with a topology preference", () => {
     expect(specOf({ schedulingGates: [{ name: 'kueue.x-k8s.io/admission' }] })).not.toBeTypeOf('string');
     expect(specOf({}, { topologyRequest: { preferred: 'rack' } })).not.toBeTypeOf('string');
   });

@@ -51,10 +51,10 @@ const listOf = async (one: Member, ...configs: KubeObject[]) => {
   return wanted && { ...wanted.object.metadata, clusters: (wanted.object.spec as { clusters: string[] }).clusters };
 };
 
-describe('what Kueue has placed', () => {
+describe('the placements of Kueue', () => {
   const placed = (...workloads: KubeObject[]) => kueueHub.placed!(reader({ workloads }), SPEC);
 
-  it('is a job on the cluster that has taken it, and on none of those to which it is offered', async () => {
+  it('are jobs on the cluster that took them, and not on those they are offered to', async () => {
     const running = workload('train', { status: { clusterName: NAME } });
     const metadata = {
       ...running.metadata,
@@ -78,7 +78,7 @@ describe('what Kueue has placed', () => {
   });
 });
 
-describe('the list of clusters', () => {
+describe('the list of a MultiKueueConfig', () => {
   it.each<[string, Member['closed'], string[] | undefined, string[] | undefined]>([
     ['has no cluster in it that is not open yet', 'Initializing', undefined, [NO_CLUSTER]],
     ['has the first one', undefined, [NO_CLUSTER], [NAME]],
@@ -92,11 +92,11 @@ describe('the list of clusters', () => {
     expect((await listOf(one, ...(before ? [config(...before)] : [])))?.clusters).toEqual(after);
   });
 
-  it('is written over what was seen only: a cluster that joined meanwhile is not lost', async () => {
+  it('is written at the version read only: a cluster that joined meanwhile stays', async () => {
     expect(await listOf(member(), config('a'))).toMatchObject({ name: 'fleet', resourceVersion: '7' });
   });
 
-  it('is looked at again after it was written: one that somebody else made at the same time may lack the cluster', async () => {
+  it('is checked after a write: a list created concurrently may lack the cluster', async () => {
     const at = async (...configs: KubeObject[]) =>
       (await stepsOf(member(), { multikueueclusters: [cluster()], multikueueconfigs: configs })).at(-1)?.waiting;
     expect(await at()).toMatch(/does not name shop--demo yet/);
@@ -104,7 +104,7 @@ describe('the list of clusters', () => {
     expect(await at(config('other', NAME))).toBeUndefined();
   });
 
-  it('takes 20 clusters, and the next one is told so before it is opened', async () => {
+  it('takes 20 clusters, and refuses the next one before it is opened', async () => {
     const full = config(...Array.from({ length: 20 }, (_, index) => `c${index}`));
     const objects = { multikueueclusters: [cluster()], multikueueconfigs: [full] };
     const steps = await stepsOf(member({ closed: 'Initializing' }), objects);
@@ -112,7 +112,7 @@ describe('the list of clusters', () => {
   });
 });
 
-it('has jobs wait on a cluster that sleeps, and no new ones begin there', async () => {
+it('keeps running jobs waiting on a sleeping cluster, and begins no new ones', async () => {
   const running = workload('train', { status: { clusterName: NAME } });
   const hub = {
     multikueueclusters: [cluster()],
@@ -130,8 +130,8 @@ it('has jobs wait on a cluster that sleeps, and no new ones begin there', async 
   expect(await wantedOf(member(), [queue('jobs', 'Hold', stopped)])).toEqual([['LocalQueue', {}]]);
 });
 
-describe('a cluster that joins', () => {
-  it('is a kubeconfig under the key, and by the place, that Kueue looks at', async () => {
+describe('a cluster that joins Kueue', () => {
+  it('has a kubeconfig with the key and location that Kueue reads', async () => {
     const steps = await stepsOf(member(), { multikueueclusters: [], multikueueconfigs: [] });
     const wanted = steps.flatMap(({ apply = [] }) => apply);
     const secret = wanted.find(({ resource }) => resource === SECRETS);
@@ -159,7 +159,7 @@ describe('a cluster that joins', () => {
     expect(registered?.waiting).toContain(said);
   });
 
-  it('has queues opened that a leave which was not ended has stopped', async () => {
+  it('has queues reopened that an unfinished leave stopped', async () => {
     const queues = [queue('ours', 'HoldAndDrain', stopped), queue('theirs', 'Hold')];
     const hub = { multikueueclusters: [cluster()], multikueueconfigs: [config('a')], localqueues: queues };
     const steps = await stepsOf(member({ closed: 'Initializing' }), hub, { workloads: [], localqueues: queues });
@@ -168,7 +168,7 @@ describe('a cluster that joins', () => {
   });
 });
 
-describe('a cluster that leaves', () => {
+describe('a cluster that leaves Kueue', () => {
   const leaving = member({ closed: 'Leaving' });
   const running = workload('train', { status: { clusterName: NAME } });
   const queues = [
@@ -184,7 +184,7 @@ describe('a cluster that leaves', () => {
       wanted.map(({ object }) => [object.metadata.name, (object.spec as { stopPolicy?: string }).stopPolicy]),
     );
 
-  it('counts what runs there, and not what has ended or runs elsewhere', async () => {
+  it('counts jobs running there, and none that ended or run elsewhere', async () => {
     const finished = { clusterName: NAME, conditions: [{ type: 'Finished', status: 'True' }] };
     const workloads = [
       running,
@@ -195,7 +195,7 @@ describe('a cluster that leaves', () => {
     expect(kueueHub.placements!(leaving, await look(leaving, { ...hub, workloads }))).toEqual(['Workload shop/train']);
   });
 
-  it('has those of its queues stopped that the hub sends jobs to, and none that is stopped already', async () => {
+  it("has the hub's queues stopped, except those already stopped", async () => {
     const seen = await look(leaving, hub, inside);
     expect(policies(kueueHub.cordon!(leaving, SPEC, seen))).toEqual({ open: 'Hold' });
     expect(kueueHub.drain!(leaving, SPEC, seen)).toEqual([]);
@@ -203,13 +203,13 @@ describe('a cluster that leaves', () => {
     expect(policies(kueueHub.drain!(leaving, evicting, seen))).toEqual({ open: 'HoldAndDrain', held: 'HoldAndDrain' });
   });
 
-  it('moves jobs only where the Hub says so', async () => {
+  it('moves jobs only where the Hub permits it', async () => {
     const seen = await look(leaving, hub, inside);
     expect(kueueHub.drains(SPEC, seen)).toBe('Waits');
     expect(kueueHub.drains({ ...SPEC, kueue: { evicts: true } }, seen)).toBe('Moves');
   });
 
-  it('is waited for by a list that it is on, while it answers', async () => {
+  it('waits for a list that names it, while it answers', async () => {
     expect(kueueHub.leave(leaving, SPEC, await look(leaving, hub, inside))[1]?.waiting).toContain(
       'Workload shop/train',
     );
@@ -217,7 +217,7 @@ describe('a cluster that leaves', () => {
     expect(kueueHub.leave(dead, SPEC, await look(dead, hub, undefined))[1]?.waiting).toBeUndefined();
   });
 
-  it('has the jobs of the hub swept, whatever their kind is, before the Workloads', async () => {
+  it("has the hub's jobs of any kind deleted before their Workloads", async () => {
     const owner = { apiVersion: 'kubeflow.org/v1', kind: 'PyTorchJob', name: 'train-job', uid: 'one' };
     const theirs = { labels: { [ORIGIN]: 'multikueue' }, ownerReferences: [owner] };
     const left = workload('train');
@@ -237,7 +237,7 @@ describe('a cluster that leaves', () => {
   });
 });
 
-describe('jobs that no cluster takes', () => {
+describe('the jobs that no cluster takes', () => {
   const SINCE = '2026-11-23T12:00:00Z';
   const reserved = {
     type: 'QuotaReserved',
@@ -273,7 +273,7 @@ describe('jobs that no cluster takes', () => {
       'fleet',
     );
 
-  it('are work without room: as many pods as are left of each set, as large as Kueue counts them', async () => {
+  it("are demand: the remaining pods of each set, in Kueue's size", async () => {
     const controller = { apiVersion: 'batch/v1', kind: 'Job', name: 'train', uid: 'of-job', controller: true };
     const found = await demand(
       job(
@@ -294,11 +294,11 @@ describe('jobs that no cluster takes', () => {
     ]);
   });
 
-  it('have the priority that Kueue has found for them', async () => {
+  it('have the priority that Kueue resolved', async () => {
     expect((await demand(job(waiting, { spec: { priority: -5 } }))).map(({ priority }) => priority)).toEqual([-5, -5]);
   });
 
-  it('run on the nodes that their template says, with devices that the quota does not know of', async () => {
+  it("have their template's node rules, with devices that quota ignores", async () => {
     const resources = { requests: { cpu: '7', 'example.com/fpga': '1', 'nvidia.com/gpu': '2' } };
     const rules = { nodeSelector: { disk: 'ssd' }, tolerations: [{ key: 'nvidia.com/gpu', operator: 'Exists' }] };
     const required = {
@@ -316,7 +316,7 @@ describe('jobs that no cluster takes', () => {
     expect(Object.keys(worker!.others!)).toEqual(['example.com/fpga']);
   });
 
-  it('are those of the list of this hub alone', async () => {
+  it("are those of this hub's list only", async () => {
     const theirs = job({ ...waiting, admissionChecks: pending('other') });
     expect(await demand(theirs)).toEqual([]);
     expect(await demand(theirs, [cluster()], { ...SPEC, kueue: { config: 'other' } })).toHaveLength(2);
@@ -344,7 +344,7 @@ describe('jobs that no cluster takes', () => {
     ],
   ])('do not count where one %s', async (_, one) => expect(await demand(one)).toEqual([]));
 
-  it('wait on when a cluster comes that Kueue has not asked yet, if they waited before; new jobs wait to be asked', async () => {
+  it('keep waiting when a new cluster was not offered yet; new jobs wait for the offer', async () => {
     const at = (name: string, minutes: number) => ({
       ...cluster({ ...active, lastTransitionTime: new Date(Date.parse(SINCE) + minutes * 60_000).toISOString() }),
       metadata: { name },
@@ -367,12 +367,12 @@ describe('jobs that no cluster takes', () => {
     expect(await told([], at(NAME, 5))).toBe(0);
   });
 
-  it('need not wait for a cluster that Kueue does not reach', async () => {
+  it('do not wait for a cluster that Kueue does not reach', async () => {
     const lost = cluster({ ...active, status: 'False', reason: 'ClientConnectionFailed', message: 'i/o timeout' });
     expect(await demand(job({ ...waiting, nominatedClusterNames: [] }), [lost])).toHaveLength(2);
   });
 
-  describe('where Kueue reaches no cluster, and so gives no quota', () => {
+  describe('while Kueue reaches no cluster', () => {
     const LATER = '2026-11-23T12:05:00Z';
     const stopped = (reason = 'AdmissionCheckInactive') => ({
       conditions: [{ type: 'Active', status: 'False', reason, message: '', lastTransitionTime: LATER }],
@@ -429,7 +429,7 @@ describe('jobs that no cluster takes', () => {
         'fleet',
       );
 
-    it('run on the nodes that their template says, with devices that the quota does not know of', async () => {
+    it("have their template's node rules, with devices that quota ignores", async () => {
       const { resources } = container;
       const devices = { requests: { ...resources.requests, 'example.com/fpga': '2' } };
       const template = { spec: { nodeSelector: { disk: 'ssd' }, containers: [{ ...container, resources: devices }] } };
@@ -440,7 +440,7 @@ describe('jobs that no cluster takes', () => {
       });
     });
 
-    it('that nobody can judge keep no other from being the first, and are told of', async () => {
+    it('that cannot be read do not keep others from being first, and are reported', async () => {
       const template = { spec: { schedulerName: 'other', containers: [container] } };
       const told = await found([
         waits('young', '2026-11-23T12:01:00Z'),
@@ -452,14 +452,14 @@ describe('jobs that no cluster takes', () => {
       ]);
     });
 
-    it('that ask for less than nothing make no room for others', async () => {
+    it('with negative requests give no room to others', async () => {
       const resources = { requests: { cpu: '1', memory: '-64Gi' } };
       const template = { spec: { containers: [{ ...container, resources }] } };
       const [told] = await found([waits('odd', SINCE, { podSets: [{ name: 'main', count: 1, template }] })]);
       expect(told).toMatchObject({ problem: 'it asks for an amount that cannot be read' });
     });
 
-    it('count of the oldest one only, since nothing could be given any more: the first cluster comes for it', async () => {
+    it('count as the oldest only, since quota is blocked until the first cluster', async () => {
       const one = {
         source: 'Workload shop/old',
         uid: 'of-old',
@@ -501,7 +501,7 @@ describe('jobs that no cluster takes', () => {
       ],
     ])('do not count where one %s', async (_, demands) => expect(await demands).toEqual([]));
 
-    it('may borrow of a cohort', async () => {
+    it('may borrow from a cohort', async () => {
       const large = waits('large', SINCE, { podSets: [{ ...podSets[0], count: 5 }] });
       expect(await found([large], queue({ cohortName: 'fleet' }))).toHaveLength(1);
     });

@@ -62,7 +62,7 @@ const knows = (more: Partial<GardenObjects> = {}): GardenObjects => ({
 const said = (sightings: LabelledObject[], known: GardenObjects) =>
   leftOvers(sightings, known).map((one) => `${whatOf(one)} of ${whoseOf(one)}`);
 
-describe('what memberships that are no more have left', () => {
+describe('the left-overs of deleted memberships', () => {
   const old = { 'multi-cluster.demo.io/membership': OWNER.membership };
   const cases: [string, LabelledObject[], Partial<GardenObjects>, string[]][] = [
     ['nothing', [], {}, []],
@@ -138,11 +138,11 @@ describe('what memberships that are no more have left', () => {
       [],
     ],
   ];
-  it.each(cases)('%s', (_, sightings, known, expected) => {
+  it.each(cases)('are found: %s', (_, sightings, known, expected) => {
     expect(said(sightings, knows(known))).toEqual(expected);
   });
 
-  it('is taken away only where it says that it is of this garden', () => {
+  it("are deleted only with this garden's label", () => {
     expect(leftOvers([seen(ownerLabels(OWNER))], knows()).every(isOurs)).toBe(true);
     const [unknown] = leftOvers([seen(old)], knows());
     expect(isOurs(unknown!)).toBe(false);
@@ -151,14 +151,14 @@ describe('what memberships that are no more have left', () => {
     );
   });
 
-  it('names who holds what is being deleted', () => {
+  it("that are being deleted name their finalizer's holder", () => {
     const metadata = { deletionTimestamp: '2026-11-22T12:00:00Z', finalizers: ['karmada.io/cluster-controller'] };
     const [held] = leftOvers([seen(ownerLabels(OWNER), {}, metadata)], knows());
     expect(adviceFor(held!, GARDEN)).toContain('finalizer karmada.io/cluster-controller');
   });
 });
 
-it('can be read back from the labels whose an object is', () => {
+it('tell their owner by labels', () => {
   expect(labelledOwnerOf(seen(ownerLabels(OWNER)).object)).toEqual(OWNER);
   expect(labelledOwnerOf(seen({}).object)).toBeUndefined();
 });

@@ -47,7 +47,7 @@ const profile = buildCloudProfile({
 });
 
 describe('the labels of a cluster in a hub', () => {
-  it('say what schedulers choose by', () => {
+  it('contain what schedulers select by', () => {
     expect(labelsOf(cluster(), spec, { open: open('eu-central-1a'), profile })).toEqual({
       tier: 'burst',
       'multi-cluster.demo.io/provider': 'aws',
@@ -64,7 +64,7 @@ describe('the labels of a cluster in a hub', () => {
     });
   });
 
-  it('are those of the user, but for what a hub may act on, and none speaks for the Hub or for us', () => {
+  it("contain the user's, except those a hub acts on, the Hub's and Coppice's", () => {
     const labels = {
       team: 'web',
       tier: 'gold',
@@ -91,7 +91,7 @@ describe('the labels of a cluster in a hub', () => {
     expect(labels).not.toHaveProperty(['multi-cluster.demo.io/machine-type.m5.xlarge']);
   });
 
-  it('of a cluster that others made are those of its nodes', () => {
+  it('of an attached cluster come from its nodes', () => {
     const node = (labels: object) => ({
       metadata: { labels },
       spec: {},
@@ -116,7 +116,7 @@ describe('the labels of a cluster in a hub', () => {
     });
   });
 
-  it('are few, whatever an API server says of its nodes', () => {
+  it('are limited, whatever an API server reports of its nodes', () => {
     const nodes = Array.from({ length: 5000 }, (_, index) => ({
       metadata: {
         labels: { 'node.kubernetes.io/instance-type': `t${index}`, 'topology.kubernetes.io/zone': `z${index}` },
@@ -128,7 +128,7 @@ describe('the labels of a cluster in a hub', () => {
     expect(Object.keys(labelsOf(attached, spec, { open: hostile })).length).toBeLessThan(100);
   });
 
-  it('tell of GPUs, and of zones, also before there are nodes', () => {
+  it('contain GPUs and zones, also before there are nodes', () => {
     const withGPUs = labelsOf(cluster({ admitted: { pools: [pool('a', 'p4d.24xlarge')] } }), spec, {
       open: open(),
       profile,
@@ -145,7 +145,7 @@ describe('the labels of a cluster in a hub', () => {
     expect(zonesOf(narrowed, { profile, open: open('eu-central-1a') })).toEqual(['eu-central-1a']);
   });
 
-  it('are labels for every API server, whatever the cluster is called or runs', () => {
+  it("are valid for every API server, whatever the cluster's name or version", () => {
     const odd = cluster(
       {
         kubernetesVersion: '1.36.3+k3s1',
@@ -162,7 +162,7 @@ describe('the labels of a cluster in a hub', () => {
     }
   });
 
-  it('say who the cluster is in its mesh', () => {
+  it("contain the cluster's mesh identity", () => {
     const networking = { pods: '100.72.0.0/18', mesh: 'default', clusterID: 7, clusterName: 'shop--demo' };
     expect(labelsOf(cluster({ networking }), spec)).toMatchObject({
       'multi-cluster.demo.io/mesh': 'default',

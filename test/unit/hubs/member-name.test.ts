@@ -3,11 +3,11 @@ import { memberName } from '../../../operator/hubs/member-name.ts';
 
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 
-it('is plain where that can be read back in one way only', () => {
+it('memberName is plain where it can be parsed unambiguously', () => {
   expect(memberName('shop', 'demo', 48)).toBe('shop--demo');
 });
 
-it('is another one for each cluster, whatever their names, and fits the hub', () => {
+it('memberName is unique for each cluster, and fits the hub', () => {
   const parts = [
     'a',
     'b',

@@ -63,7 +63,7 @@ it.each([
   expect(isClosed(cluster({ metadata: { name: 'demo', labels: taken, ownerReferences } }))).toBe(false);
 });
 
-describe('a cluster', () => {
+describe('a member', () => {
   it.each<[string, WorkerCluster, OpenCluster | undefined, string | undefined]>([
     ['that does not answer cannot take work', cluster(), undefined, 'does not answer'],
     ['without a node that is Ready cannot', cluster(), open(node(false)), 'no node'],
@@ -93,7 +93,7 @@ describe('a cluster', () => {
     else expect(whyNotUsable(one, line)).toContain(why);
   });
 
-  it('is reached where the Hub says', () => {
+  it("is reached at the Hub's address", () => {
     const where = { namespace: 'shop', name: 'demo' };
     const member = { endpoint: 'https://{name}.{namespace}.example.com', proxyURL: 'socks5://proxy:1080' };
     expect(memberEndpointOf({ ...spec, member }, where, open())).toMatchObject({
@@ -103,7 +103,7 @@ describe('a cluster', () => {
     expect(memberEndpointOf(spec, where, open()).server).toBe('https://10.0.0.1');
   });
 
-  it('with no nodes shows what its pools may become', () => {
+  it("without nodes shows its pools' possible capacity", () => {
     const profile = buildCloudProfile({
       spec: { machineTypes: [{ name: 'm5.large', cpu: '2', memory: '8Gi' }] },
     });
@@ -116,14 +116,14 @@ describe('a cluster', () => {
   });
 });
 
-describe('the identity that a ClusterProfile leads to', () => {
+describe('the identity of a ClusterProfile', () => {
   const rules = (rights?: 'Read' | 'Manage') =>
     clusterProfileHub.identities({ name: 'shop--demo', hubName: 'neutral' } as Member, {
       ...spec,
       ...(rights && { clusterProfile: { rights } }),
     })[0]!.rules;
 
-  it('may only read, and no Secrets, unless the Hub says more', () => {
+  it('may only read, without Secrets, unless the Hub grants more', () => {
     for (const { verbs } of rules()) expect(verbs).toEqual(['get', 'list', 'watch']);
     const inCore = rules().filter(({ apiGroups }) => apiGroups?.includes(''));
     expect(inCore.flatMap(({ resources }) => resources)).not.toContain('secrets');

@@ -49,7 +49,7 @@ const joining = async (objects: Objects = { deployments: [operator()] }, one = m
 const leaving = (objects: Objects, more: Partial<Member> = {}) =>
   hub.observe(reader(objects), undefined, member({ closed: 'Leaving', ...more }), SPEC);
 
-describe('a certificate request of an agent', () => {
+describe('a certificate request of an OCM agent', () => {
   let asked: CertificateSigningRequest;
   beforeAll(async () => {
     asked = await agentRequest('shop--demo', 'agent-uid');
@@ -63,11 +63,11 @@ describe('a certificate request of an agent', () => {
     return apply.filter(({ subresource }) => subresource === 'approval').length === 1;
   };
 
-  it('is approved when the account of this member asks for this cluster', async () => {
+  it("is approved when this member's account requests it for this cluster", async () => {
     expect(await approved({})).toBe(true);
   });
 
-  it('is left alone when anybody else asks, at another signer, or when it was decided', async () => {
+  it('is left alone from others, for another signer, or when decided', async () => {
     expect(await approved({ username: 'system:serviceaccount:kube-system:coppice-shop--other' })).toBe(false);
     expect(await approved({ username: 'system:open-cluster-management:shop--demo:agent-uid' })).toBe(false);
     expect(await approved({ signerName: 'kubernetes.io/kubelet-serving' })).toBe(false);
@@ -87,7 +87,7 @@ describe('a certificate request of an agent', () => {
     expect(await approved({ request: await certificateRequest(names, groups) })).toBe(false);
   });
 
-  it('is left alone when it cannot be read', async () => {
+  it('is left alone when unreadable', async () => {
     expect(await approved({ request: Buffer.from('no request').toString('base64') })).toBe(false);
   });
 });
@@ -96,7 +96,7 @@ describe('a cluster that joins Open Cluster Management', () => {
   const spec = (apply: readonly WantedObject[], kind: string) =>
     apply.find(({ object }) => object.kind === kind)?.object.spec as Record<string, any> | undefined;
 
-  it("has agents in the hub, of the image of the hub's own operator unless the Hub names one", async () => {
+  it("has agents in the hub, with the hub operator's image unless the Hub names one", async () => {
     const { apply, steps, waiting } = await joining();
     expect(spec(apply, 'Klusterlet')).toMatchObject({
       clusterName: 'shop--demo',
@@ -112,13 +112,13 @@ describe('a cluster that joins Open Cluster Management', () => {
     expect(textOf(bootstrap, 'kubeconfig')).toContain('of-hub');
   });
 
-  it('waits where no image is known, and says which field gives one', async () => {
+  it('waits without a known image, and names the field for it', async () => {
     const { apply, waiting } = await joining({});
     expect(apply.map(({ object }) => object.kind)).toEqual(['ManagedCluster']);
     expect(waiting).toContain('set member.agentImage of the Hub');
   });
 
-  it('has other agents in another hub, whose names fit into a label however long its own name is', async () => {
+  it('has other agents in another hub, with names that fit a label', async () => {
     const one = await joining(undefined, member({ name: 'a'.repeat(63), hubName: 'first' }));
     const two = await joining(undefined, member({ name: 'a'.repeat(63), hubName: 'second' }));
     const name = ({ apply }: typeof one) =>
@@ -130,7 +130,7 @@ describe('a cluster that joins Open Cluster Management', () => {
     expect(namespace).toMatch(/^open-cluster-management-[-a-z0-9]{0,32}[a-z0-9]$/);
   });
 
-  it('has no traces under the ManagedCluster of somebody else', async () => {
+  it('has no traces below a foreign ManagedCluster', async () => {
     const theirs = ours({ metadata: { name: 'shop--demo' } });
     const ofOther = ours({ metadata: { name: 'shop--demo', labels: { [LABELS.membership]: 'uid' } } });
     for (const cluster of [undefined, theirs, ofOther])
@@ -141,7 +141,7 @@ describe('a cluster that joins Open Cluster Management', () => {
     expect(traces.map(({ name }) => name)).toContain('shop--demo');
   });
 
-  it('waits until the hub shows what was planned for it', async () => {
+  it('waits until the hub shows the planned objects', async () => {
     const conditions = ['HubAcceptedManagedCluster', 'ManagedClusterJoined', 'ManagedClusterConditionAvailable'].map(
       (type) => ({ type, status: 'True' }),
     );
@@ -155,11 +155,11 @@ describe('a cluster that joins Open Cluster Management', () => {
   });
 });
 
-describe('taints of a ManagedCluster', () => {
+describe('the taints of a ManagedCluster', () => {
   const added = { timeAdded: '2026-11-22T12:00:00Z' };
   const mine = (value: string, effect: string) => ({ key: TAINT, value, effect });
 
-  it('keep those of the hub with their time, and ours where they stand', () => {
+  it("keep the hub's with their time, and Coppice's unchanged", () => {
     const live = [{ ...mine('Initializing', 'NoSelectIfNew'), ...added }, unavailable];
     expect(managedClusterTaints(live, 'Initializing', false)).toEqual(live);
     expect(managedClusterTaints(live, undefined, false)).toEqual([unavailable]);
@@ -169,12 +169,12 @@ describe('taints of a ManagedCluster', () => {
     ]);
   });
 
-  it('have no time when they are changed: the webhook of the hub refuses it', () => {
+  it("have no time after a change, which the hub's webhook refuses", () => {
     const live = [{ ...mine('Asleep', 'NoSelectIfNew'), ...added }, unavailable];
     expect(managedClusterTaints(live, 'Leaving', false)).toEqual([mine('Leaving', 'NoSelectIfNew'), unavailable]);
   });
 
-  it('take work away only when it is drained, and then as long as it leaves or sleeps', () => {
+  it('evict work only in a drain, until the end of the leave or sleep', () => {
     expect(managedClusterTaints([], 'Asleep', true)).toEqual([mine('Asleep', 'NoSelect')]);
     expect(managedClusterTaints([mine('Asleep', 'NoSelect')], 'Asleep', false)).toEqual([mine('Asleep', 'NoSelect')]);
     expect(managedClusterTaints([mine('Asleep', 'NoSelect')], undefined, false)).toEqual([]);
@@ -194,7 +194,7 @@ describe('a cluster that leaves Open Cluster Management', () => {
   });
   const replicated = work('web', { 'work.open-cluster-management.io/manifestworkreplicaset': 'shop.web' });
 
-  it('keeps its labels, which Placements select it by, though they are gone from the cluster', async () => {
+  it('keeps the labels that Placements selected, although the cluster lost them', async () => {
     const seen = await leaving({ managedclusters: [ours()] });
     const [wanted] = hub.cordon!(member({ closed: 'Leaving', labels: {} }), SPEC, seen);
     expect(wanted?.object.metadata.labels).toMatchObject({ tier: 'gold' });

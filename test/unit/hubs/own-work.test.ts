@@ -14,7 +14,7 @@ const of = (kind: string, name: string, more: object, namespace = 'shop'): KubeO
 const pod = (name: string, more: Partial<Pod['metadata']> = {}, namespace = 'shop') =>
   buildPod({ metadata: { name, namespace, ...more }, spec: { nodeName: 'one', containers: [] } });
 
-it('is pods, bound volumes and load balancers of people, and nothing of Kubernetes itself', () => {
+it("a member's own work is pods, bound volumes and load balancers of people, without Kubernetes' own", () => {
   const node = [{ apiVersion: 'v1', kind: 'DaemonSet', name: 'log', uid: 'x' }];
   const inside = {
     pods: [pod('db-0'), pod('log-1', { ownerReferences: node }), pod('dns', {}, 'kube-system')],
@@ -36,7 +36,7 @@ it('is pods, bound volumes and load balancers of people, and nothing of Kubernet
   ]);
 });
 
-it('is what no member has for itself: by default what Kueue and clouds have there, else what the Hub names', () => {
+it("a member's own work excludes defaults of Kueue and clouds, or what the Hub names", () => {
   const inside = {
     pods: [pod('kueue', {}, 'kueue-system'), pod('prometheus', {}, 'monitoring')],
     claims: [of('PersistentVolumeClaim', 'prometheus', { status: { phase: 'Bound' } }, 'monitoring')],
@@ -46,7 +46,7 @@ it('is what no member has for itself: by default what Kueue and clouds have ther
   expect(ownWork({ systemNamespaces: ['monitoring'] }, inside)).toEqual(['Pod kueue-system/kueue']);
 });
 
-it('is not waited for where we may not see it', async () => {
+it("a member's own work is not waited for without the right to read it", async () => {
   const refused = new KubeApiError('GET services', 403, { reason: 'Forbidden' });
   const inside = { ...reader({}), list: () => Promise.reject(refused) };
   expect(await ownWorkIn({}, inside, [pod('db-0')])).toEqual(['Pod shop/db-0']);

@@ -28,7 +28,7 @@ it.each<[string, object, boolean, object]>([
   expect(noteParking(receipt(before), asleep, NOW)).toEqual(receipt(after));
 });
 
-it('has the tokens replaced that can be, of what wakes', () => {
+it('a cluster that wakes has its renewable tokens replaced', () => {
   const woken = noteParking(receipt({ opened: true, parked: 'Asleep' }), false, NOW);
   expect(woken.parked).toBe('Waking');
   expect(woken.credentials.map(({ renewAt }) => renewAt)).toEqual(['2026-11-22T12:00:00Z', undefined]);
@@ -46,7 +46,7 @@ it.each<[string, object, boolean, object]>([
   expect(noteEmptying(receipt(before), isEmptied)).toEqual(receipt(after));
 });
 
-it('has a cluster that is being emptied fall asleep all the same', () => {
+it('a cluster that is being emptied can fall asleep', () => {
   expect(noteParking(receipt({ opened: true, parked: 'Emptying' }), true, NOW).parked).toBe('FallingAsleep');
   expect(noteParking(receipt({ opened: true, parked: 'Emptying' }), false, NOW).parked).toBe('Emptying');
 });

@@ -11,12 +11,12 @@ const allows = (rules: Identity['rules'], group: string, resource: string, verb:
       [verb, '*'].some((one) => verbs.includes(one)),
   );
 
-it('are everything, as the documentation of these hubs asks for, unless a Hub says otherwise', () => {
+it('the rights of a hub are all, as its documentation requires, unless the Hub restricts them', () => {
   expect(allows(rulesOf(undefined), 'rbac.authorization.k8s.io', 'clusterroles', 'escalate')).toBe(true);
   expect(rulesOf('Workloads')).toBe(WORKLOAD_RULES);
 });
 
-describe('rights to workloads', () => {
+describe('the rights of workloads', () => {
   it.each<[boolean, string, string, string]>([
     [true, 'apps', 'deployments', 'patch'],
     [true, '', 'secrets', 'create'],
@@ -37,7 +37,7 @@ describe('rights to workloads', () => {
   });
 });
 
-describe('rights of Kueue', () => {
+describe('the rights of Kueue', () => {
   it.each<[boolean, string, string, string]>([
     [true, 'batch', 'jobs', 'create'],
     [true, 'batch', 'jobs/status', 'get'],

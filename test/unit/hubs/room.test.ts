@@ -60,7 +60,7 @@ it.each<[string, Pod[], ReturnType<typeof member>[], string | undefined]>([
   else expect(said).toContain(part);
 });
 
-it('says the same as long as the same is needed', () => {
+it('roomMessage is constant while the same room is needed', () => {
   const said = (free: string) => whyNoRoom({ name: 'production', spec: {} }, [pod('5')], [member(free)]);
   expect(said('1')).toBe(said('2'));
 });

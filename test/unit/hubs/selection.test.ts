@@ -20,7 +20,7 @@ const membership = (key: string, more: object = {}) => {
 const approved = { annotations: { [ANNOTATIONS.approveLeave]: 'true' } };
 const names = (list: readonly { metadata: { name: string } }[]) => list.map(({ metadata }) => metadata.name).join(' ');
 
-describe('a hub selects', () => {
+describe('the selection of a hub', () => {
   const clusters = [cluster('a/one', { fleet: 'x' }), cluster('b/two', { fleet: 'x' }), cluster('a/three')];
   it.each<[string, Partial<HubSpec>, string]>([
     ['nobody where no namespace is allowed', {}, ''],
@@ -40,14 +40,14 @@ describe('a hub selects', () => {
     expect(names(selectMembers(hub(spec), clusters, []).join)).toBe(joins);
   });
 
-  it('no cluster that is deleted or in it already, and none when the hub itself is deleted', () => {
+  it('excludes deleted clusters, present members, and everything when the hub is being deleted', () => {
     const seen = [...clusters, cluster('a/four', {}, { deletionTimestamp: GONE })];
     expect(names(selectMembers(hub({ allowedNamespaces: ['a'] }), seen, [membership('a/one')]).join)).toBe('three');
     expect(selectMembers(hub({ allowedNamespaces: ['a'] }, { deletionTimestamp: GONE }), seen, []).join).toEqual([]);
   });
 });
 
-it('has no cluster join that can never take work, and has none leave for it', () => {
+it('excludes clusters that can never take work, without making members leave', () => {
   const all = ['a/paper', 'a/real'].map((key) => cluster(key));
   const isPaper = ({ metadata }: WorkerCluster) => metadata.name === 'paper';
   const everybody = hub({ allowedNamespaces: ['*'] });
@@ -55,7 +55,7 @@ it('has no cluster join that can never take work, and has none leave for it', ()
   expect(selectMembers(everybody, all, [membership('a/paper'), membership('a/real')], isPaper).leave).toEqual([]);
 });
 
-describe('a slip in a selector does not empty a fleet', () => {
+describe('a mistaken selector that would empty a fleet', () => {
   const clusters = ['a/one', 'a/two', 'a/three'].map((key) => cluster(key));
   const members = clusters.map(({ metadata }) => membership(`a/${metadata.name}`));
   const leaves = (spec: Partial<HubSpec>, memberships = members) => {
@@ -77,7 +77,7 @@ describe('a slip in a selector does not empty a fleet', () => {
     expect(leaves(spec, [...memberships])).toEqual(expected);
   });
 
-  it('clusters that are deleted are no slip', () => {
+  it('is not assumed for deleted clusters', () => {
     const deleted = clusters.map(({ metadata }) => cluster(`a/${metadata.name}`, {}, { deletionTimestamp: GONE }));
     expect(selectMembers(hub({}), deleted, members)).toMatchObject({ leave: [], unapproved: [] });
   });

@@ -33,8 +33,8 @@ const apply = (takesBack: boolean) => {
   return sides.apply({ on: 'member', resource: SERVICEACCOUNTS, object: account() }, NEVER);
 };
 
-describe('a membership that is made again after its Hub was deleted with orphan', () => {
-  it('has as its own what was made for the one before it', async () => {
+describe('a membership recreated after an orphaning deletion of its Hub', () => {
+  it('owns the objects of the previous membership', async () => {
     objects.put(account(ownerLabels(owner('old'))));
     await apply(true);
     expect(labelOf()).toBe('new');
@@ -55,7 +55,7 @@ describe('a membership that is made again after its Hub was deleted with orphan'
     expect(labelOf()).toBe(labels?.[LABELS.membership]);
   });
 
-  it('takes nothing back where it cleans up', async () => {
+  it('takes nothing back during a cleanup', async () => {
     objects.put(account(ownerLabels(owner('old'))));
     await expect(apply(false)).rejects.toThrow(/was not made for this membership/);
   });

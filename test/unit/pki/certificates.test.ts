@@ -48,7 +48,7 @@ describe('issue', () => {
     expect(certificateExpiry(leaf.cert)).toEqual(at(60));
   });
 
-  it('writes times beyond 2049, and long lists of names', async () => {
+  it('encodes times beyond 2049, and long lists of names', async () => {
     const far = await createCA({ commonName: 'far', days: 3650, now: new Date('2049-06-01T00:00:00Z') });
     expect(certificateExpiry(far.cert).toISOString()).toBe('2059-05-30T00:00:00.000Z');
     const dnsNames = Array.from({ length: 3000 }, (_, index) => `name-${index}.example`);
@@ -56,7 +56,7 @@ describe('issue', () => {
     expect(certificateMatches(long.cert, { commonName: 'long', dnsNames, usages: ['server'] })).toBe(true);
   });
 
-  it('gives every certificate its own positive serial', async () => {
+  it('gives every certificate a unique positive serial', async () => {
     const again = await issue(ca, { ...request, days: 100, now: NOW });
     expect(new X509Certificate(again.cert).serialNumber).not.toBe(new X509Certificate(leaf.cert).serialNumber);
     expect(new X509Certificate(again.cert).serialNumber).toMatch(/^[4-7][0-9A-F]{31}$/);
@@ -76,11 +76,11 @@ describe('matches', () => {
   ])('%s', (_, change, expected) => {
     expect(certificateMatches(leaf.cert, { ...request, ...change })).toBe(expected);
   });
-  it('is false for what is no certificate', () => expect(certificateMatches('nonsense', request)).toBe(false));
+  it('is false for an invalid certificate', () => expect(certificateMatches('nonsense', request)).toBe(false));
 });
 
 describe('needsRenewal', () => {
-  it('is at 80 % of a leaf, or at 48 days of one that lasts longer, and 30 days before the end of a CA', async () => {
+  it("is true after 80 % of a leaf's life or 48 days, and 30 days before a CA's expiry", async () => {
     expect(needsRenewal(leaf.cert, at(47))).toBe(false);
     expect(needsRenewal(leaf.cert, at(49))).toBe(true);
     const ofAYear = await issue(ca, { ...request, days: 365, now: NOW });
@@ -91,7 +91,7 @@ describe('needsRenewal', () => {
     expect(needsRenewal(leaf.cert, renewalTime(leaf.cert))).toBe(true);
   });
 
-  it('renewing a CA keeps what it signed valid', async () => {
+  it('renewCA keeps signed certificates valid', async () => {
     const renewed = await renewCA(ca, { days: 3650, now: at(3621) });
     expect(renewed.key).toBe(ca.key);
     expect(issuedBy(leaf.cert, renewed.cert)).toBe(true);
@@ -100,14 +100,14 @@ describe('needsRenewal', () => {
   });
 });
 
-it('makes service account keys that sign and check', async () => {
+it('newServiceAccountKey makes keys that sign and verify', async () => {
   const keys = await newServiceAccountKey();
   const data = Buffer.from('token');
   const signature = sign('sha256', data, createPrivateKey(keys.private));
   expect(verify('sha256', data, keys.public, signature)).toBe(true);
 });
 
-it('writes a kubeconfig', () => {
+it('kubeconfig writes a valid kubeconfig', () => {
   const parameters = { server: 'https://10.0.0.1:6443', ca: ca.cert, ...leaf, name: 'demo', user: 'admin' };
   const parsed = load(writeKubeconfigText({ ...parameters, namespace: 'shop' })) as Record<string, any>;
   expect(parsed['current-context']).toBe('demo');

@@ -43,23 +43,23 @@ function walk(record: EncryptionState, keptMs: number, at = now): { steps: Encry
   return { steps, told };
 }
 
-describe('the keys of Secrets', () => {
-  it('are one from the start, and nothing else is read', () =>
+describe('the encryption keys of Secrets', () => {
+  it('are a single one from the start, without others to read', () =>
     expect(walk(encryptedFromTheStart(key('a')), 0)).toEqual({ steps: [], told: [['a']] }));
 
-  it('come to a cluster that had none, by way of API servers that can read both', () =>
+  it('are introduced into a cluster without any, through API servers that read both', () =>
     expect(walk(notYetEncrypted(key('a')), 0)).toEqual({
       steps: ['promote', 'rewrite', 'end'],
       told: [['plain', 'a'], ['a', 'plain'], ['a'], ['a']],
     }));
 
-  it('are exchanged one for another', () =>
+  it('are rotated', () =>
     expect(walk(withNext(encryptedFromTheStart(key('a')), key('b')), 0)).toEqual({
       steps: ['promote', 'rewrite', 'end'],
       told: [['a', 'b'], ['b', 'a'], ['b'], ['b']],
     }));
 
-  it('stay readable as long as there are backups of their time, and go then', () => {
+  it('stay readable while backups of their time exist, and are dropped then', () => {
     let record = withNext(encryptedFromTheStart(key('a')), key('b'));
     for (const step of ['promote', 'rewrite'] as const) record = afterEncryptionStep(record, step, now, DAY_MS);
     expect(keysOf(record)).toEqual(['b', 'a']);
@@ -72,7 +72,7 @@ describe('the keys of Secrets', () => {
     expect(walk(record, 0).steps).toEqual(['drop', 'end']);
   });
 
-  it('are never such that an API server meets what it cannot read, while it is the next one’s turn', () => {
+  it('never make an API server meet data it cannot read during a rollout', () => {
     for (const from of [notYetEncrypted(key('a')), withNext(encryptedFromTheStart(key('a')), key('b'))]) {
       const { told } = walk(from, 0);
       told.slice(1).forEach((after, index) => {
@@ -84,7 +84,7 @@ describe('the keys of Secrets', () => {
     }
   });
 
-  it('have another revision whenever API servers are told something else, and never otherwise', () => {
+  it("change their revision exactly when the API servers' configuration changes", () => {
     for (const keptMs of [0, DAY_MS]) {
       let record = encryptedFromTheStart(key('a'));
       expect([record.revision, isChanging(record)]).toEqual([undefined, false]);
@@ -102,21 +102,21 @@ describe('the keys of Secrets', () => {
     }
   });
 
-  it('are not changed again while one is on its way in', () => {
+  it('are not rotated again during a rotation', () => {
     const changing = withNext(encryptedFromTheStart(key('a')), key('b'));
     expect(withNext(changing, key('c'))).toBe(changing);
     const rewriting = afterEncryptionStep(changing, 'promote', now, 0);
     expect(withNext(rewriting, key('c'))).toBe(rewriting);
   });
 
-  it('are of 32 bytes, and no two are equal', () => {
+  it('have 32 bytes, and are unique', () => {
     const [one, other] = [newEncryptionKey(now), newEncryptionKey(now)];
     expect(Buffer.from(one.secret!, 'base64')).toHaveLength(32);
     expect([one.name, one.secret]).not.toEqual([other.name, other.secret]);
     expect(one.name).not.toBe(other.name);
   });
 
-  it('are never made anew over some that cannot be understood', () => {
+  it('are never regenerated over unreadable ones', () => {
     for (const text of ['', '{', 'null', '{"write":{}}'])
       expect(() => parseEncryptionState(text, 'pki')).toThrow('pki cannot be understood');
     expect(parseEncryptionState(undefined, 'pki')).toBeUndefined();

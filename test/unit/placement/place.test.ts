@@ -63,7 +63,7 @@ const profile = (spec: object = {}) =>
 const place = (seeds: Seed[], input: Partial<PlacementInput> = {}) =>
   placeShoot({ shoot: shoot(), profile: profile(), seeds, shootsPerSeed: {}, ...input });
 
-describe('a seed is dropped', () => {
+describe('placement drops a seed', () => {
   const ha = { controlPlane: { highAvailability: { failureTolerance: { type: 'zone' } } } };
   test.each<[string, Seed, Partial<PlacementInput>, string]>([
     [
@@ -140,7 +140,7 @@ describe('a seed is dropped', () => {
   });
 });
 
-describe('a seed is kept', () => {
+describe('placement keeps a seed', () => {
   test.each<[string, Seed, Partial<PlacementInput>]>([
     [
       'of any provider, where the profile says so',
@@ -167,7 +167,7 @@ describe('a seed is kept', () => {
   ])('%s', (_, one, input) => expect(place([one], input)).toMatchObject({ seed: 'x' }));
 });
 
-describe('the best seed', () => {
+describe('the chosen seed', () => {
   const any = profile({ seedSelector: { providerTypes: ['*'] } });
   test.each<[string, Seed[], Record<string, number>, string, RegExp]>([
     ['is in the region', [seed('a', { region: 'us-east-1' }), seed('b')], { b: 100 }, 'b', /by distance/],
@@ -208,7 +208,7 @@ describe('the best seed', () => {
   });
 });
 
-test('says how many each filter dropped, and why', () => {
+test('is explained by the number each filter dropped, and why', () => {
   const seeds = [...['a', 'b', 'c', 'd', 'e'].map((name) => seed(name, { ready: false })), seed('f', { type: 'gcp' })];
   const placed = place(seeds);
   expect(placed).toMatchObject({
@@ -223,7 +223,7 @@ test('says how many each filter dropped, and why', () => {
   ]);
 });
 
-test('tells which seeds could host it, were they Ready', () => {
+test('is missing with a list of seeds that could host it if they were Ready', () => {
   const seeds = [
     seed('new', { ready: null }),
     seed('down', { ready: false }),
@@ -234,20 +234,20 @@ test('tells which seeds could host it, were they Ready', () => {
   expect(unready.map(({ metadata }) => metadata.name)).toEqual(['new', 'down']);
 });
 
-test('no seed at all', () => expect(place([])).toMatchObject({ reasons: [/there is no Seed/] }));
-test('a seed that is not there', () => {
+test('is missing without seeds', () => expect(place([])).toMatchObject({ reasons: [/there is no Seed/] }));
+test('is missing when the named seed does not exist', () => {
   expect(place([seed('x')], { shoot: shoot({ seedName: 'y' }) })).toMatchObject({
     reasons: ['there is no Seed y, which spec.seedName names'],
   });
 });
-test('a named seed tells of itself only', () => {
+test('is explained by the named seed only', () => {
   const seeds = [seed('x', { ready: false }), seed('y')];
   expect(place(seeds, { shoot: shoot({ seedName: 'x' }) })).toMatchObject({
     reasons: ['1 of 2 by ready: x is not Ready'],
   });
 });
 
-test('docs/concepts/placement.md has each filter and each score, in the order in which they decide', () => {
+test('follows filters and scores that docs/concepts/placement.md lists in order', () => {
   const page = readFileSync('docs/concepts/placement.md', 'utf8');
   const shown = (heading: string) =>
     tableRows(page, heading).flatMap((row) => [...row[heading]!.matchAll(/`(\w+)`/g)].map(([, name]) => name));

@@ -95,7 +95,7 @@ async function boundFor(items: readonly Item[], more: readonly string[] = []) {
   return (await boundOf(scenario, scenario.policy!, trace(), report))!;
 }
 
-describe('beside what a policy does, for work of mixed sizes and with GPUs', () => {
+describe('the bounds of a rehearsal with mixed sizes and GPUs', () => {
   holds(
     'the least is no more, and the peak standing no less, than the cheapest machines by trying all ways',
     async (choose) => {
@@ -113,17 +113,17 @@ describe('beside what a policy does, for work of mixed sizes and with GPUs', () 
     { runs: 25 },
   );
 
-  it('stand six nodes for 24 GPUs, at their price', async () => {
+  it('need six standing nodes for 24 GPUs, at their price', async () => {
     const items = Array.from({ length: 12 }, (_, index) => ({ cpu: 100 + index, gpu: 2 }));
     expect(await boundFor(items)).toMatchObject({ least: 18_000_000n, standing: 18_000_000n, peakNodes: 6 });
   });
 
-  it('stand as many nodes as have a place for each, where as much could be cut to fit fewer', async () => {
+  it('need as many standing nodes as have a place for each pod, where divisible pods would need fewer', async () => {
     const items = [1100, 1000, 1200].map((cpu) => ({ cpu, gpu: 0 }));
     expect(await boundFor(items)).toMatchObject({ peakNodes: 3, standing: 300_000n, isStandingPlan: true });
   });
 
-  it('are called a bound where some work is not sure of a place there', async () => {
+  it('are marked as a lower bound where some work has no certain place', async () => {
     const items = [1100, 1000, 1200].map((cpu) => ({ cpu, gpu: 0 }));
     const bound = await boundFor(items, ['0,some,1,,100m,1Gi,,tier=public,,']);
     expect(bound).toMatchObject({ peakNodes: 2, isStandingPlan: false });
@@ -173,7 +173,7 @@ holds(
   { runs: 12 },
 );
 
-it('work that stands is the only work, and nothing is divided by nothing', async () => {
+it('are correct when standing work is the only work', async () => {
   const { scenario, report, trace } = await playWork('0,web,2,,1500m,1Gi,,\n1h,web,2,,,,,', [STANDING, policy()]);
   const bound = (await boundOf(scenario, scenario.policy!, trace(), report))!;
   expect(bound.leastFor(report.work!.ran)).toBe(0n);
@@ -181,7 +181,7 @@ it('work that stands is the only work, and nothing is divided by nothing', async
   expect(line).not.toContain('NaN');
 });
 
-it('a policy that costs more than the peak standing is told with what the most of it went to', async () => {
+it('explain the largest part of the cost of a policy that costs more than standing nodes', async () => {
   const { scenario, report, trace } = await playWork('20m,web,5,,1500m,1Gi,,\n25m,web,2,,,,,\n1h,web,2,,,,,');
   const bound = (await boundOf(scenario, scenario.policy!, trace(), report))!;
   const lines = (standing: bigint) => renderCompared(comparedOf(report.work!, { bound: { ...bound, standing } }), {});

@@ -11,15 +11,15 @@ import { HEADER, playWork as play, policy, SLOW, STANDING } from './policy-fixtu
 
 const MINUTE = 60_000;
 
-describe('work of a rehearsal', () => {
-  it('names what of a policy is not rehearsed', async () => {
+describe('the work of a rehearsal', () => {
+  it('lists the policy fields that are not rehearsed', async () => {
     const drains = policy({ scaleIn: { drainDeadline: '5m' } });
     const { scenario } = await play('20m,web,1,,1500m,1Gi,,', [STANDING, drains]);
     expect(scenario.ignored).toEqual(['scaleIn.drainDeadline of BurstPolicy peak']);
     expect((await play('20m,web,1,,1500m,1Gi,,')).scenario.ignored).toEqual([]);
   });
 
-  it('goes where there is room; for the rest the planner buys a cluster, and gives it back when it is idle', async () => {
+  it('runs where there is room; for the rest the planner buys a cluster, and removes it when idle', async () => {
     const { report, told } = await play('20m,web,2,,1500m,1Gi,,\n1h,web,5,,,,,\n3h,web,2,,,,,\n5h,web,2,,,,,');
     expect(told('bought', 'given-back')).toEqual([
       '01:00:30 bought: 3 replicas (1500m CPU, 1Gi memory each) of web (1500m CPU, 1Gi) have no place; public takes 3 of them for 0.8 USD an hour',
@@ -40,7 +40,7 @@ describe('work of a rehearsal', () => {
     expect(report.clusters.map(({ name }) => name)).toEqual(['private']);
   });
 
-  it('has the least number of clusters from the beginning to the end, which work that comes finds there', async () => {
+  it('finds the minimum number of clusters from beginning to end', async () => {
     const rows = '20m,web,2,,1500m,1Gi,,\n1h,web,3,,,,,\n3h,web,2,,,,,\n5h,web,2,,,,,';
     const { report, told } = await play(rows, [STANDING, policy({ minimumClusters: 1 })]);
     expect(told('bought', 'given-back')).toEqual([
@@ -49,7 +49,7 @@ describe('work of a rehearsal', () => {
     expect(report.work!.waits.max).toBeLessThan(MINUTE);
   });
 
-  it('buys no more nodes than its policy may have, and names that', async () => {
+  it('gets no more nodes than its policy permits, and the limit is named', async () => {
     const rows = '20m,web,2,,1500m,1Gi,,\n1h,web,5,,,,,\n3h,web,2,,,,,\n5h,web,2,,,,,';
     const { report, told } = await play(rows, [STANDING, policy({ maximumNodes: 3 })]);
     expect(told('bought')).toEqual([]);
@@ -60,7 +60,7 @@ describe('work of a rehearsal', () => {
     expect((await play(rows, [STANDING, policy({ maximumNodes: 4 })])).told('bought')).toHaveLength(1);
   });
 
-  it('of less priority than what its policy buys for waits', async () => {
+  it("below its policy's minimum priority waits", async () => {
     const rows = '20m,web,2,,1500m,1Gi,,,\n1h,low,2,,1500m,1Gi,,,,-5\n2h,web,3,,,,,,\n4h,web,3,,,,,,';
     const header = `${HEADER},priority`;
     const least = await play(rows, [STANDING, policy({ minimumPriority: 0 })], SLOW, header);
@@ -69,7 +69,7 @@ describe('work of a rehearsal', () => {
     expect((await play(rows, [STANDING, policy()], SLOW, header)).told('bought')[0]).toMatch(/^01:00:30 .* of low/);
   });
 
-  it('keeps a bought cluster for its minimum life, and buys nothing for what goes away by itself', async () => {
+  it('keeps a bought cluster for its minimum life, and buys nothing for short work', async () => {
     const short = await play('20m,web,2,,1500m,1Gi,,\n1h,web,3,,,,,\n1h20s,web,2,,,,,\n3h,web,2,,,,,');
     expect(short.told('bought')).toEqual([]);
     expect(short.report.work).toMatchObject({ cancelled: 1, waiting: 0 });
@@ -77,12 +77,12 @@ describe('work of a rehearsal', () => {
     expect(brief.told('given-back')).toEqual(['01:30:30 given-back: it has no work any more']);
   });
 
-  it('that goes before its cluster has come has that cancelled, as soon as it has been gone for as long as it had to wait', async () => {
+  it('that ends before its cluster came has the order cancelled after the waiting time', async () => {
     const brief = await play('20m,web,2,,1500m,1Gi,,\n1h,web,3,,,,,\n1h4m,web,2,,,,,\n3h,web,2,,,,,');
     expect(brief.told('given-back')).toEqual(['01:04:30 given-back: it has no work any more']);
   });
 
-  describe('that comes for four minutes of each hour, where a cluster takes twelve', () => {
+  describe('that comes for four minutes of each hour, with clusters that take twelve', () => {
     const NEVER_IN_TIME = { controlPlane: { creation: { p50: '10m' } }, machines: { creation: { p50: '2m' } } };
     const stays = policy({ scaleIn: { idleFor: '10m', minimumLife: '30m' } });
     const hours = Array.from({ length: 24 }, (_, hour) => [
@@ -90,7 +90,7 @@ describe('work of a rehearsal', () => {
       `${hour * 60 + 14}m,web,2,,1500m,1Gi,,`,
     ]);
 
-    it('has eight clusters ordered in a day instead of 24, each cancelled before it is there', async () => {
+    it('orders eight clusters a day instead of 24, each cancelled before it exists', async () => {
       const { report, told } = await play(hours.flat().join('\n'), [STANDING, stays], NEVER_IN_TIME);
       expect(report.work!.bought.clusters).toBe(8);
       // Before: 24 clusters of 45 minutes each.
@@ -98,7 +98,7 @@ describe('work of a rehearsal', () => {
       expect(report.work!.bought.costs[0]!.amount).toBeLessThan(500_000n);
     });
 
-    it('is served all the same once it stays for as long as a cluster takes', async () => {
+    it("is served once it stays as long as a cluster's startup", async () => {
       const day = [...hours.slice(0, 5).flat(), '5h10m,web,3,,1500m,1Gi,,', '9h,web,2,,,,,'];
       const { report, told } = await play(day.join('\n'), [STANDING, stays], NEVER_IN_TIME);
       // The rest, until 05:34, ends when this work has waited as long as an order did in vain: nothing more is known of its start.
@@ -107,12 +107,12 @@ describe('work of a rehearsal', () => {
     });
   });
 
-  describe('of which little is left on a bought cluster', () => {
+  describe('with little left on a bought cluster', () => {
     const rows = '20m,web,2,,1500m,1Gi,,\n1h,api,1,,900m,1Gi,,\n90m,web,0,,,,,\n6h,api,1,,,,,';
     const scaleIn = { idleFor: '10m', minimumLife: '30m', consolidationPolicy: 'WhenEmptyOrUnderutilized' };
     const empties = policy({ scaleIn });
 
-    it('keeps the cluster, unless its policy has it emptied onto what is free elsewhere; that waits for nothing, and costs less', async () => {
+    it('keeps the cluster, unless its policy empties it onto free room elsewhere, at lower cost without waits', async () => {
       const stays = await play(rows);
       expect(stays.told('emptied', 'given-back')).toEqual([]);
       const { report, told } = await play(rows, [STANDING, empties]);
@@ -125,7 +125,7 @@ describe('work of a rehearsal', () => {
       expect(Number(after)).toBeLessThan(Number(before) / 4);
     });
 
-    it('keeps it while the room elsewhere is taken, and where jobs would begin anew', async () => {
+    it('keeps the cluster while the room elsewhere is taken, and where jobs would restart', async () => {
       const full = await play(rows.replace('90m,web,0', '90m,web,2'), [STANDING, empties]);
       expect(full.told('emptied', 'given-back')).toEqual([]);
       const ofJobs = '20m,web,2,,1500m,1Gi,,\n1h,api,,1,900m,1Gi,4h,\n90m,web,0,,,,,\n6h,web,0,,,,,';
@@ -134,7 +134,7 @@ describe('work of a rehearsal', () => {
     });
   });
 
-  it('of a machine that the cloud takes away waits again, and a job begins from its beginning', async () => {
+  it('on a reclaimed machine waits again, and a job restarts', async () => {
     const spot = cluster('spot', {
       mode: 'Hosted',
       dataPlaneNodes: undefined,
@@ -153,7 +153,7 @@ describe('work of a rehearsal', () => {
     expect(ended - ran.at(-1)!.at).toBe(2 * HOUR);
   });
 
-  it('is served elsewhere when its cloud has just taken a spot machine away, though that cloud costs less', async () => {
+  it('is served by another cloud after a spot machine was reclaimed, although that cloud costs less', async () => {
     const [{ name, template }] = policy().spec.candidates;
     const as = (more: object) => ({ spec: { ...template.spec, pools: [{ ...template.spec.pools[0], ...more }] } });
     const spot = { name: 'spot', assumedHourly: '0.1', template: as({ spot: true, zones: ['north-a'] }) };
@@ -211,7 +211,7 @@ describe('work of a rehearsal', () => {
     expect(report.clusters[0]).toMatchObject({ peak: 3 });
   });
 
-  it('finds a cluster that is there because its peak was known', async () => {
+  it('finds a cluster that was bought for its scheduled peak', async () => {
     const known = policy({
       schedule: [{ name: 'sale', start: '50 0 * * *', duration: '3h', clusters: 1 }],
       scaleIn: { idleFor: '10m', minimumLife: '30m' },
@@ -220,7 +220,7 @@ describe('work of a rehearsal', () => {
     expect(told('bought', 'given-back').map((line) => line.slice(0, 14))).toEqual(['00:50:00 bough', '03:50:00 given']);
   });
 
-  it('ends when its life is over', async () => {
+  it('ends at the end of its life', async () => {
     const jobs = '20m,batch,,1,1500m,1Gi,100m\n1h,batch,,3,1500m,1Gi,1h\n8h,batch,,1,1500m,1Gi,1h';
     const { report } = await play(jobs, [STANDING]);
     expect(report.work?.waits).toMatchObject({ count: 5 });
@@ -228,7 +228,7 @@ describe('work of a rehearsal', () => {
     expect(report.work?.waited).toEqual({ count: 2, p50: HOUR, p95: HOUR, p99: HOUR, max: HOUR });
   });
 
-  it('jobs of one moment are served as the same jobs under names of their own, a part of them where there is no more', async () => {
+  it('with jobs of one moment is served like jobs of separate names, in part where there is no more room', async () => {
     // Three clusters of four machines beside two that stand, for jobs of a machine each.
     const none = '\n9h,end,,1,100m,1Mi,1m,';
     const together = `20m,batch,,40,1500m,1Gi,20m,${none}`;
@@ -241,14 +241,14 @@ describe('work of a rehearsal', () => {
     expect(one.report.work!.waits.max).toBeLessThan(HOUR);
   });
 
-  it('of more jobs than the operator looks at has those looked at first that came first', async () => {
+  it("beyond the operator's limit of jobs is considered in order of arrival", async () => {
     const rows = '20m,batch,,5000,1500m,1Gi,9h,\n30m,late,,9,1,1Gi,9h,\n31m,end,,1,100m,1Mi,1m,';
     const { report, told } = await play(rows, [STANDING, policy({ maximumClusters: 1 })]);
     expect(told('bought')).toEqual([expect.stringContaining('of batch (')]);
     expect(report.work!.waiting).toBeGreaterThan(5000);
   });
 
-  it('of one cluster has its pools grow, and nothing bought', async () => {
+  it('of one cluster grows its pools, and buys nothing', async () => {
     const growing = cluster('own', {
       mode: 'Hosted',
       dataPlaneNodes: undefined,
@@ -262,13 +262,13 @@ describe('work of a rehearsal', () => {
     expect(report.work?.waited).toMatchObject({ count: 3, max: 2 * MINUTE });
   });
 
-  it('goes only to clusters that have its labels', async () => {
+  it('is placed on clusters with its labels only', async () => {
     const { report, told } = await play('0,web,1,,1500m,1Gi,,tier=public\n1h,web,1,,,,,tier=public');
     expect(told('bought')).toHaveLength(1);
     expect(report.work?.waited.count).toBe(1);
   });
 
-  describe('that says which nodes it goes to', () => {
+  describe('with node rules', () => {
     const template = policy().spec.candidates[0].template.spec;
     const tainted = {
       name: 'batch',
@@ -290,13 +290,13 @@ describe('work of a rehearsal', () => {
       return [told('asked').filter((text) => !text.includes('servers')), report.work!.waits.count] as const;
     };
 
-    it('has nodes bought that it accepts, and runs there', async () => {
+    it('gets matching nodes, and runs there', async () => {
       const own = [['00:05:30 asked: pool batch: 1 x m (0 -> 1)'], 1];
       expect(await asked('kind=batch', 'dedicated=batch:NoSchedule')).toEqual(own);
       expect(await asked('topology.kubernetes.io/zone=north-b', 'dedicated')).toEqual(own);
     });
 
-    it('waits for ever where none is for sale, and the report says why', async () => {
+    it('waits for ever where none is offered, and the report says why', async () => {
       const { told, report } = await play(rows('kind=batch', ''), [STANDING, both], SLOW, header);
       expect(told('bought')).toEqual([]);
       expect(report.work).toMatchObject({ waiting: 1, refusals: [{ why: expect.stringMatching(/taint/) }] });
@@ -309,7 +309,7 @@ describe('work of a rehearsal', () => {
     });
   });
 
-  it('is the same again, byte by byte', async () => {
+  it('is deterministic, byte by byte', async () => {
     const rows = '20m,web,2,,1500m,1Gi,,\n1h,web,6,,,,,\n1h30m,batch,,4,1,1Gi,1h\n3h,web,2,,,,,\n9h,web,2,,,,,';
     const rough = { ...SLOW, seed: 3, machines: { creation: { p50: '1m', p95: '4m' }, failureRate: 0.1 } };
     const run = async () => {
@@ -326,7 +326,7 @@ describe('work of a rehearsal', () => {
     expect(chart).not.toContain('var(');
   });
 
-  it('is refused when it does not say what it asks for, or is mixed up', async () => {
+  it('is rejected without a size, or out of order', async () => {
     await expect(play('0,web,2')).rejects.toThrow('work.csv:2: workload web does not say what a replica asks for');
     await expect(play('0,web,2,3,1,1Gi,1h')).rejects.toThrow('work.csv:2: workload web has either replicas or jobs');
     await expect(play('0,web,,3,1,1Gi')).rejects.toThrow('work.csv:2: workload web: jobs, and only these, have a life');
@@ -337,8 +337,8 @@ describe('work of a rehearsal', () => {
 
 const PEAK = '20m,web,2,,1500m,1Gi,,\n1h,web,5,,,,,\n3h,web,2,,,,,\n5h,web,2,,,,,';
 
-describe('beside what a policy does', () => {
-  it('stands the least that it could cost, and what minimumLife forces', async () => {
+describe('the bounds beside a policy', () => {
+  it('state the least cost, and what minimumLife enforces', async () => {
     const { scenario, report, trace } = await play(PEAK);
     const bound = await boundOf(scenario, scenario.policy!, trace(), report);
     // Three replicas, one on a machine of 0.1 USD, for two hours; standing for five, with a control plane.
@@ -368,7 +368,7 @@ describe('beside what a policy does', () => {
     expect(three?.controlPlanes).toBe(3_000_000n);
   });
 
-  it('stands that machines go before their cluster, where Coppice takes them away sooner', async () => {
+  it('state that machines are removed before their cluster, where Coppice removes them sooner', async () => {
     const [{ name, template }] = policy().spec.candidates;
     const pools = [{ ...template.spec.pools[0], autoscale: 'Coppice', scaleInAfter: '2m' }];
     const sized = policy({ candidates: [{ name, template: { spec: { ...template.spec, pools } } }] });
@@ -378,7 +378,7 @@ describe('beside what a policy does', () => {
     expect(bound!.forced.byIdleFor).toBe(610_000n + 13_333n + 1_083_333n);
   });
 
-  it('stands what jobs cost that stay where they began', async () => {
+  it('state the cost of jobs that stay where they began', async () => {
     // Standing are 3.8 CPU: of five jobs of 1.5 two begin there, and three stay beyond for their four hours.
     const jobs = await play('20m,batch,,5,1500m,1Gi,4h,,\n1h,other,,1,100m,1Gi,10m,,\n5h,other,,1,100m,1Gi,10m,,');
     const bound = await boundOf(jobs.scenario, jobs.scenario.policy!, jobs.trace(), jobs.report);
@@ -391,7 +391,7 @@ describe('beside what a policy does', () => {
     ).not.toHaveProperty('staying');
   });
 
-  it('stands what the money went to', async () => {
+  it('state the cost by use', async () => {
     const { report } = await play('20m,web,2,,1500m,1Gi,,\n1h,web,4,,,,,\n3h,web,3,,,,,\n4h,web,2,,,,,\n6h,web,2,,,,,');
     const { fees, paidFor, costs } = report.work!.bought;
     const { starting, idle, spare, room, work } = paidFor;
@@ -402,7 +402,7 @@ describe('beside what a policy does', () => {
     expect([room, work]).toEqual([100_000n, 375_000n]);
   });
 
-  it('stands less where Coppice sizes the pools: a cluster does not keep all that it was bought with', async () => {
+  it('are lower where Coppice sizes the pools: a cluster shrinks', async () => {
     const [{ name, template }] = policy().spec.candidates;
     const pools = [{ ...template.spec.pools[0], autoscale: 'Coppice' }];
     const sized = policy({ candidates: [{ name, template: { spec: { ...template.spec, pools } } }] });
@@ -412,7 +412,7 @@ describe('beside what a policy does', () => {
     expect(report.work!.bought.paidFor).toMatchObject({ idle: 16_667n, spare: 16_667n });
   });
 
-  it('does not count on nodes that were given back, soon after the cluster came', async () => {
+  it('exclude nodes that were returned soon after the cluster came', async () => {
     const [{ name, template }] = policy().spec.candidates;
     const pools = [{ ...template.spec.pools[0], autoscale: 'Coppice', scaleInAfter: '1m' }];
     const sized = policy({ candidates: [{ name, template: { spec: { ...template.spec, pools } } }] });
@@ -425,7 +425,7 @@ describe('beside what a policy does', () => {
     ]);
   });
 
-  it('stands a cluster that grows by nodes alone', async () => {
+  it('include a cluster that grows by nodes alone', async () => {
     const { scenario, survey, trace, options } = await play(PEAK);
     const { work } = await rehearse(nodesAlone(scenario, 'public')!, trace(), survey, options);
     expect(work?.waited).toMatchObject({ count: 3, max: 2 * MINUTE });
@@ -434,7 +434,7 @@ describe('beside what a policy does', () => {
     expect(work?.bought.costs).toEqual([{ currency: 'USD', amount: 2_500_000n + 650_000n }]);
   });
 
-  it('curves are combined: what lingers, and the highest', () => {
+  it('combine curves by lingering and maximum', () => {
     const levels = (...pairs: [number, number][]) => pairs.map(([at, units]) => ({ at, units }));
     expect(lingeringLevels(levels([0, 2], [10, 1], [12, 0], [15, 3], [16, 0]), 10)).toEqual(
       levels([0, 2], [15, 3], [26, 0]),
@@ -443,7 +443,7 @@ describe('beside what a policy does', () => {
     expect(highest(levels([0, 1], [10, 5]), levels([5, 3], [20, 0]))).toEqual(levels([0, 1], [5, 3], [10, 5], [20, 5]));
   });
 
-  it('units are paid for as long as they stay at least, and none twice', () => {
+  it('bill units for their minimum stay, and none twice', () => {
     const levels = (...pairs: [number, number][]) => pairs.map(([at, units]) => ({ at, units }));
     expect(paidFor(levels([0, 2], [10, 0]), 100, 0)).toBe(20);
     expect(paidFor(levels([0, 2], [10, 0]), 100, 30)).toBe(60);
@@ -453,14 +453,14 @@ describe('beside what a policy does', () => {
   });
 });
 
-describe('demand that was measured elsewhere', () => {
+describe('external demand data', () => {
   const read = async (text: string, curve: Parameters<typeof readTrace>[1]) => {
     const lines = [];
     for await (const { at, work } of readTrace(file('curve.csv', text), curve)) lines.push({ at, ...work });
     return lines;
   };
 
-  it('becomes replicas, by how much one of them serves', async () => {
+  it('becomes replicas, by the demand that one of them serves', async () => {
     const size = { cpu: '1', memory: '2Gi' };
     expect(await read('seconds,demand\n0,10\n60,10.5\n120,0.3\n', { per: 0.1, size: size })).toEqual([
       { at: 0, name: 'demand', replicas: 100, size },
@@ -470,7 +470,7 @@ describe('demand that was measured elsewhere', () => {
     await expect(read('seconds,demand\n0,1\n', {})).rejects.toThrow('a curve does not say what a replica asks for');
   });
 
-  it('keeps the last stretch of a curve, in which demand is unchanged, and drops unchanged rows before', async () => {
+  it('keeps the last unchanged stretch of a curve, and drops earlier unchanged rows', async () => {
     const curve = 'seconds,demand\n0,2\n3600,5\n5400,5\n7200,5\n14400,5\n';
     const size = { cpu: '1500m', memory: '1Gi' };
     const lines = () => readTrace(file('curve.csv', curve), { size });
@@ -491,13 +491,13 @@ describe('demand that was measured elsewhere', () => {
     await expect(read('seconds,demand\n60,2\n30,2\n', { size })).rejects.toThrow('time goes backwards');
   });
 
-  it('keeps the last moment of arrivals of which none is played', async () => {
+  it('keeps the last moment of arrivals of which none is run', async () => {
     const rows = 'arrival_seconds,cpu,memory_mib,duration_seconds,count\n0,1,768,900,2\n600,1,768,900,1\n';
     expect(await read(rows, { per: 2 })).toMatchObject([{ at: 0, jobs: 1 }, { at: 600_000 }]);
     await expect(read(rows, { per: 9 })).rejects.toThrow('the trace has no line');
   });
 
-  it('becomes jobs, one of so many, and none is lost in between', async () => {
+  it('becomes jobs, one of so many, without a loss in between', async () => {
     const rows =
       'arrival_seconds,cpu,memory_mib,duration_seconds,count\n0,1,768,900,3\n0,2,1024,300,2\n300,1,768,900,5\n';
     expect(await read(rows, { per: 5 })).toEqual([

@@ -4,7 +4,7 @@ import { draw } from '../../../providers/simulated/random.ts';
 
 const event = (at: number, live = true) => ({ at, isLive: () => live, run: () => undefined });
 
-it('gives events by time, and those of one time in the order in which they came', () => {
+it('EventQueue returns events by time, and those of one time in insertion order', () => {
   const queue = new EventQueue();
   const events = Array.from({ length: 500 }, (_, index) => event(Math.floor(20 * draw(1, index))));
   for (const one of events) queue.add(one);
@@ -14,7 +14,7 @@ it('gives events by time, and those of one time in the order in which they came'
   expect([queue.take(), queue.nextAt]).toEqual([undefined, undefined]);
 });
 
-it('does not grow with events that became pointless', () => {
+it('EventQueue does not grow with dead events', () => {
   const queue = new EventQueue();
   for (let index = 0; index < 100; index++) queue.add(event(1_000_000 - index));
   for (let index = 0; index < 50_000; index++) queue.add(event(index, false));

@@ -27,8 +27,8 @@ const SOLD_OUT = { ...SLOW, capacity: { depleted: inNorth } };
 const elsewhere = { fallback: [{ region: 'south' }] };
 const MOVED = 'no machines are left for it in north of cloud: it is made in south of cloud instead';
 
-describe('a cluster of whose machines none are left where it is to be made', () => {
-  it('is made in the place that it falls back to, whose prices count from then on', async () => {
+describe('a cluster whose machines are sold out before its creation', () => {
+  it('is created at its fallback place, whose prices apply from then on', async () => {
     const { timeline, report } = await play(
       '0h,shop,,2,,,\n2h,shop,,2,,,',
       [twoRegions, cluster('shop', elsewhere)],
@@ -44,13 +44,13 @@ describe('a cluster of whose machines none are left where it is to be made', () 
     expect(cost).toEqual({ currency: 'USD', amount: BigInt(Math.round(1_000_000 + 2 * 25_000 * (110 / 60))) });
   });
 
-  it('stays where a cloud does not run its control plane', async () => {
+  it('stays where no cloud runs its control plane', async () => {
     const hosted = cluster('shop', { ...elsewhere, mode: 'Hosted' });
     const { timeline } = await play('0h,shop,,2,,,\n2h,shop,,2,,,', [twoRegions, hosted], SOLD_OUT);
     expect(timeline.map(({ kind }) => kind)).not.toContain('moved');
   });
 
-  it('stays once it was made, whatever is sold out later', async () => {
+  it('stays once it was completed, whatever is sold out later', async () => {
     const grows = cluster('shop', { ...elsewhere, dataPlaneNodes: 0, zones: ['north-a'] });
     const { timeline } = await play('0h,shop,,0,,,\n1h,shop,,2,,,\n3h,shop,,2,,,', [twoRegions, grows], SOLD_OUT);
     expect(timeline.map(({ kind }) => kind)).not.toContain('moved');
@@ -63,7 +63,7 @@ describe('a candidate whose template falls back', () => {
   const falling = (more: object = {}) => policy({ candidates: [{ ...candidate, template }], ...more });
   const rows = '20m,web,1,,1500m,1Gi,,\n26m,other,4,,1500m,1Gi,,\n3h,web,1,,,,,';
 
-  it('serves work from there; the next of its clusters goes there at once, at its price', async () => {
+  it('serves work from the fallback place; its next cluster goes there at once, at that price', async () => {
     const { told, report } = await playWork(rows, [twoRegions, falling()], SOLD_OUT);
     expect(told('bought', 'moved', 'given-back').map((line) => line.replace(/ \(1500m.*have no place/, ''))).toEqual([
       '00:20:30 bought: 1 replica; public takes 1 of them for 0.6 USD an hour',
@@ -75,7 +75,7 @@ describe('a candidate whose template falls back', () => {
     expect(report.bought).toMatchObject([{ profile: 'cloud', made: 2, demand: { waiting: 0, cancelled: 0 } }]);
   });
 
-  it('counts in the least that could be paid', async () => {
+  it('is part of the least possible cost', async () => {
     const least = async (its: KubeObject) => {
       const { scenario, survey, trace } = await playWork(rows, [twoRegions, its]);
       return (await boundOf(scenario, scenario.policy!, trace(), { start: survey.start, end: survey.last }))!.least;

@@ -63,7 +63,7 @@ async function playCosts(rows: string, spec: ReturnType<typeof policy>, simulati
 }
 
 describe('a budget', () => {
-  it('buys a node for one replica where pools may have a hundred, and counts more nodes as they are granted', async () => {
+  it('buys one node for one replica in pools of up to a hundred, and counts more nodes as they are granted', async () => {
     // A hundred nodes cost 10 USD an hour.
     const rows = '20m,web,2,,1500m,1Gi,,\n1h,web,3,,,,,\n2h,web,12,,,,,\n3h,web,60,,,,,\n9h,web,60,,,,,';
     const { most, report } = await playCosts(rows, bought('2', 100));
@@ -73,7 +73,7 @@ describe('a budget', () => {
     expect(report.work!.waiting).toBeGreaterThan(0);
   });
 
-  it('is used to its last node by jobs that wait', async () => {
+  it('is used to its last node by waiting jobs', async () => {
     // Two clusters of thirty nodes cost 7 of 10 USD. A third counted 3.5 at its largest: 3 USD were unused while jobs waited.
     const rows = '20m,batch,,200,1500m,1Gi,8h,\n9h,end,,1,100m,1Mi,1m,';
     const { most, report } = await playCosts(rows, bought('10', 30));
@@ -81,7 +81,7 @@ describe('a budget', () => {
     expect(report.work!.bought).toMatchObject({ clusters: 3, peakNodes: 85 });
   });
 
-  it('grants what was given back to whoever needs it next', async () => {
+  it('grants returned money to the next that needs it', async () => {
     const rows =
       '20m,web,2,,1500m,1Gi,,\n1h,api,12,,1500m,1Gi,,\n3h,api,1,,,,,\n5h,ml,11,,1500m,1Gi,,,\n8h,ml,11,,,,,,';
     const { most, report } = await playCosts(rows, bought('1.8', 40));
@@ -89,7 +89,7 @@ describe('a budget', () => {
     expect(most).toBeLessThanOrEqual(parseMoney('1.8'));
   });
 
-  it('counts a pool that a cloud sizes with its maximum', async () => {
+  it('counts a cloud-sized pool with its maximum', async () => {
     const [candidate] = bought('2', 100).spec.candidates;
     const [pool] = candidate.template.spec.pools;
     const template = { spec: { ...candidate.template.spec, pools: [{ ...pool, autoscale: 'Cloud' }] } };

@@ -7,14 +7,14 @@ const KIND = 'batch.volcano.sh/v1alpha1 Job';
 const play = (rows: string, objects = [STANDING, policy()], from = 'hub', labels = 'tier=public') =>
   playWork(rows.replaceAll('KIND', `${KIND},${labels},${from}`), objects, SLOW, `${HEADER},kind,kindLabels,kindFrom`);
 
-describe('work of a kind that not every cluster serves', () => {
-  it('does not run where there is room and its kind is not served; a cluster is bought where the hub brings the kind', async () => {
+describe('the work of a kind that not every cluster serves', () => {
+  it('does not run where its kind is not served; a cluster is bought where the hub propagates the kind', async () => {
     const { told, report } = await play('20m,train,1,,500m,1Gi,,,,KIND\n2h,train,1,,,,,,,KIND');
     expect(told('bought')).toEqual([expect.stringMatching(/^00:20:30 bought: 1 replica .* of train/)]);
     expect(report.work!.waits).toMatchObject({ count: 1, max: 7 * 60_000 + 30_000 });
   });
 
-  it('buys no first cluster where something else brings the kind, and says why; once one serves it, others', async () => {
+  it('buys no first cluster where something else installs the kind, with the reason; once one serves it, others', async () => {
     const rows = '20m,train,1,,500m,1Gi,,,,KIND\n1h,train,5,,1500m,1Gi,,,,KIND\n3h,train,5,,,,,,,KIND';
     const none = await play(rows, [STANDING, policy()], 'others');
     expect(none.told('bought')).toEqual([]);
@@ -31,7 +31,7 @@ describe('work of a kind that not every cluster serves', () => {
     expect(one.report.work!.waiting).toBe(0);
   });
 
-  it('buys nothing where the hub brings the kind only to clusters of other labels', async () => {
+  it('buys nothing where the hub propagates the kind only to other clusters', async () => {
     const { told, report } = await play(
       '20m,train,1,,500m,1Gi,,,,KIND\n2h,train,1,,,,,,,KIND',
       undefined,
@@ -54,7 +54,7 @@ describe('work of a kind that not every cluster serves', () => {
     expect(plain.told('emptied')).toHaveLength(1);
   });
 
-  it('has nodes alone grow only where its kind is served', async () => {
+  it('with nodes alone grows only where its kind is served', async () => {
     const own = cluster('own', { mode: 'Hosted', dataPlaneNodes: 0 });
     const rows = '20m,train,1,,500m,1Gi,,,,KIND\n2h,train,1,,,,,,,KIND';
     const grown = async (labels: string) => {

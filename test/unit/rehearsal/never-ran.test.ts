@@ -49,7 +49,7 @@ holds(
   { runs: 8 },
 );
 
-it('work that never ran stands in the tables, with its share of all that was asked for', async () => {
+it('work that never ran is in the tables, with its share of the total', async () => {
   const { report } = await playWork('20m,web,8,,1500m,1Gi,,\n50m,web,5,,,,,\n80m,web,5,,,,,', [STANDING, POOR], {});
   const lines = renderWaits(report.work!, undefined, {});
   expect(lines).toContainEqual(expect.stringMatching(/^never ran +6 +30m +60m +60m +60m$/));
@@ -64,7 +64,7 @@ it('work that never ran stands in the tables, with its share of all that was ask
   ]);
 });
 
-it('a table with two columns of one title shows the figures of each', () => {
+it('a table with two equal column titles shows the figures of each', () => {
   expect(renderTable(['PAID FOR', 'A', '', 'B', ''], [['work', '1', '4 %', '2', '44 %']])[1]).toMatch(
     /1 +4 % +2 +44 %/,
   );

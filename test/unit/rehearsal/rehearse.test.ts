@@ -37,21 +37,21 @@ function shown({ report, timeline }: Played): string {
 }
 
 describe('a rehearsal', () => {
-  it('tells what would be made, when, what is refused and what it would cost, as recorded', async () => {
+  it('reports creations, times, refusals and cost, as recorded', async () => {
     const batch = cluster('batch', { dataPlaneNodes: 4 });
     const rows = '30m,shop,,10\n1h,batch,create\n1h30m,shop,,13\n2h,shop,,40\n3h,shop,,4\n4h,batch,delete\n5h,shop,,2';
     const played = await play(rows, [SHOP, batch], ROUGH);
     await expect(shown(played)).toMatchFileSnapshot('golden/rough-cloud.txt');
   });
 
-  it('is the same by the same seed, and another by another', async () => {
+  it('is equal for equal seeds, and differs for others', async () => {
     const run = (seed: number) => play('10m,shop,,9\n3h,shop,,2', [SHOP], { ...ROUGH, seed });
     const [first, again, other] = [await run(1), await run(1), await run(2)];
     expect(again).toEqual(first);
     expect(other.said).not.toEqual(first.said);
   });
 
-  it('takes the next machine type where one is sold out, keeps it, and grows by the first again', async () => {
+  it('uses the next machine type where one is sold out, keeps it, and grows by the first again', async () => {
     const choosy = cluster('choosy', { machineTypes: ['m', 'l'] });
     const soldOut = { capacity: { depleted: [{ machineType: 'm' }] } };
     const { said, report } = await play('1h,choosy,,3', [choosy], soldOut);
@@ -68,7 +68,7 @@ describe('a rehearsal', () => {
     expect(report.clusters[0]?.refused.map(({ code }) => code)).toEqual(['ERR_INFRA_RESOURCES_DEPLETED']);
   });
 
-  it('has the nodes at once where nothing is said about the cloud', async () => {
+  it('has nodes at once without a configured cloud behaviour', async () => {
     const { report, said } = await play('1h,shop,,5\n2h,shop,,5', [SHOP]);
     expect(said).toEqual([
       '0:00 north, Kubernetes 1.36.3, control plane of 1, wants 2 nodes',
@@ -82,7 +82,7 @@ describe('a rehearsal', () => {
     expect(report.total.demand).toEqual({ served: 5, cancelled: 0, waiting: 0, waitP50: 0, waitMax: 0 });
   });
 
-  it('counts node hours as the integral of its timeline, whatever happens', async () => {
+  it('counts node hours as the exact integral of its timeline', async () => {
     for (let run = 0; run < 12; run++) {
       const number = (most: number, ...key: number[]) => Math.floor(most * draw(run, ...key));
       let at = 0;
@@ -112,7 +112,7 @@ describe('a rehearsal', () => {
     }
   });
 
-  it('multiplies node hours by the prices of the profile, and says what has none', async () => {
+  it("multiplies node hours by the profile's prices, and reports missing prices", async () => {
     const { report } = await play('1h,shop,,4\n3h,shop,,4', [SHOP]);
     // 2 x m for 3 h at 0.1, 3 h of the cloud's fee at 0.5.
     expect(report.clusters[0]!.cost).toEqual({ currency: 'USD', amount: 2_100_000n });
@@ -128,7 +128,7 @@ describe('a rehearsal', () => {
     expect(report.total.demand).toMatchObject({ served: 3, waitP50: 12 * 60_000, waitMax: 12 * 60_000 });
   });
 
-  it('comes back to what is sold out until it is there, and takes nothing away meanwhile', async () => {
+  it('retries sold-out machines until they exist, and removes nothing meanwhile', async () => {
     const soldOut = { seed: 3, capacity: { depletionRate: 0.8, window: '10m' } };
     const two = cluster('two', {
       pools: [
@@ -152,7 +152,7 @@ describe('a rehearsal', () => {
     expect(timeline.at(-1)).toMatchObject({ kind: 'scaled-in', at: 5 * HOUR, machines: 3 });
   });
 
-  it('replaces spot machines that are taken away', async () => {
+  it('replaces reclaimed spot machines', async () => {
     const { timeline, report } = await play('0,shop,,6\n20h,shop,,6', [SHOP], { spot: { interruptionsPerHour: 0.5 } });
     const lost = timeline.filter(({ kind }) => kind === 'interrupted');
     expect(lost.length).toBeGreaterThan(20);
@@ -161,7 +161,7 @@ describe('a rehearsal', () => {
     expect(timeline.at(-1)!.machines).toBe(6);
   });
 
-  it('deletes and makes clusters as the trace says, also in the same moment', async () => {
+  it('deletes and creates clusters by the trace, also at the same moment', async () => {
     const { said, report } = await play('1h,one,create\n2h,one,delete\n2h,one,create,1\n3h,one,delete', [
       cluster('one'),
     ]);
@@ -174,7 +174,7 @@ describe('a rehearsal', () => {
     expect(report.total.machineMs).toBe(3 * HOUR);
   });
 
-  it('says what the API server would refuse, and goes on with what there is', async () => {
+  it('reports rejections by the API server, and continues', async () => {
     const { report, said } = await play('1h,shop,,23\n1h,shop,,,burst,9,5\n2h,shop,,3', [SHOP]);
     expect(said.filter((line) => line.includes('refuses'))).toEqual([
       expect.stringContaining('demand.csv:2: dataPlaneNodes is more than the maximums of the pools together'),
@@ -184,14 +184,14 @@ describe('a rehearsal', () => {
     expect(said.at(-1)).toBe('2:00 all 3 nodes are Ready');
   });
 
-  it('says what the operator would refuse', async () => {
+  it('reports refusals by the operator', async () => {
     const lost = cluster('lost', { region: 'south' });
     const { said, report } = await play('1h,lost,,9', [lost]);
     expect(said).toEqual([expect.stringContaining('spec.region: CloudProfile "cloud" has no region "south"')]);
     expect(report.total.machineMs).toBe(0);
   });
 
-  it('holds clusters to the quotas of their project, and lets them grow when there is room', async () => {
+  it("holds clusters to their project's quotas, and lets them grow when there is room", async () => {
     const quota = {
       apiVersion: API_VERSION,
       kind: 'Quota',
@@ -209,7 +209,7 @@ describe('a rehearsal', () => {
     ]);
   });
 
-  it('goes on after the trace, and ends before it, where it should', async () => {
+  it('continues after the trace, or ends before it, as requested', async () => {
     const longer = await play('0,one,,4', [cluster('one')], {}, { until: 2 * HOUR });
     expect(longer.report.total.machineMs).toBe(8 * HOUR);
     const shorter = await play('0,one,,4\n9h,one,,9', [cluster('one')], {}, { until: HOUR });
@@ -227,7 +227,7 @@ describe('a rehearsal', () => {
     await expect(play(rows, objects)).rejects.toThrow(message);
   });
 
-  it('bills a machine for the time that its cloud bills at least, and a hosted control plane its share once', async () => {
+  it("bills a machine for its cloud's minimum, and a hosted control plane's share once", async () => {
     const billing = { ...profile.spec, billing: { machines: { step: '1s', minimum: '1h' } } };
     const hourly = partOf<KubeObject>({ ...profile, spec: billing });
     const { report } = await play('1h,shop,,5\n1h10m,shop,,2\n2h,shop,,2', [cluster('shop'), hourly]);
@@ -249,14 +249,14 @@ describe('a rehearsal', () => {
     await expect(play('0,one,,1', [object])).rejects.toThrow(message);
   });
 
-  it('refuses settings of a cloud that nobody knows, before anything is played', async () => {
+  it('rejects unknown cloud settings before it starts', async () => {
     await expect(play('0,one,,1', [cluster('one')], { latency: '3s' })).rejects.toThrow(
       'CloudProfile cloud: spec.providerConfig.simulation has no field latency',
     );
   });
 });
 
-it('refuses demand in the words of the API server', () => {
+it("rejects demand with the API server's message", () => {
   const rules = workerClusterSpec.meta()!['x-kubernetes-validations'] as { message: string }[];
   const words = [...rules, ...(workerClusterDefinition.rules ?? [])].map(({ message }) => message);
   const pool = (minimum?: number, maximum?: number) => ({ name: 'a', minimum, maximum });

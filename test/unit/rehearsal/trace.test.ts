@@ -11,7 +11,7 @@ async function read(text: string): Promise<TraceLine[]> {
 const short = ({ at, cluster, event, dataPlaneNodes, pools }: TraceLine) => [at, cluster, event, dataPlaneNodes, pools];
 
 describe('a demand trace', () => {
-  it('is CSV, with the columns that it needs in any order, comments and quotes', async () => {
+  it('is CSV, with its columns in any order, comments and quotes', async () => {
     const lines = await read(
       '\uFEFFcluster,time,dataPlaneNodes,event,pool,minimum\r\n# before the sale\r\nshop,0,3\r\n\r\n"shop",90s,,,spot,2\r\nshop,1h30m,,delete',
     );
@@ -23,7 +23,7 @@ describe('a demand trace', () => {
     expect(lines[1]!.where).toMatch(/demand:5$/);
   });
 
-  it('or one JSON object a line', async () => {
+  it('is one JSON object per line', async () => {
     const lines = await read(
       '{"time": "2026-11-10T20:00:00+01:00", "cluster": "a/b", "pools": [{"name": "x", "maximum": 4}]}\n{"time": "2026-11-10T20:00:00Z", "cluster": "b", "event": "create", "dataPlaneNodes": 0}\n',
     );

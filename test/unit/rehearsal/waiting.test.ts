@@ -10,8 +10,8 @@ const having = (waits: object, spec: object = {}) =>
 /** The standing nodes are full with two replicas; one more comes at 1:00 and goes at 3:00. */
 const PEAK = '20m,web,2,,1500m,1Gi,,\n1h,web,3,,,,,\n3h,web,2,,,,,\n6h,web,2,,,,,';
 
-describe('a cluster that waits in a rehearsal', () => {
-  it('warm: is made at once, is opened for work that then waits for no cloud, and another one is made; all of that is paid for', async () => {
+describe('a waiting cluster in a rehearsal', () => {
+  it('is created at once when warm, opened for work without a wait, replaced by another, and billed', async () => {
     const { report, told } = await playWork(PEAK, [STANDING, having({ warmClusters: 1 })]);
     expect(told('bought', 'opened', 'given-back')).toEqual([
       '00:00:00 bought: it waits warm, as candidate public asks for 1 of',
@@ -33,7 +33,7 @@ describe('a cluster that waits in a rehearsal', () => {
     expect(report.work!.bought.costs[0]!.amount).toBeGreaterThan(warm);
   });
 
-  it('asleep: costs its control plane, is woken in the time of its nodes, and sleeps again when it has no work', async () => {
+  it("costs its control plane when asleep, wakes in its nodes' startup time, and sleeps again without work", async () => {
     const { report, told } = await playWork(PEAK, [STANDING, having({ sleepingClusters: 1 })]);
     expect(told('bought', 'asleep', 'woken', 'put-to-sleep', 'given-back')).toEqual([
       '00:00:00 bought: it waits asleep, as candidate public asks for 1 of',
@@ -50,7 +50,7 @@ describe('a cluster that waits in a rehearsal', () => {
     expect(Number(asleep) / 1e6).toBeCloseTo(0.5 * (6 - awake) + (0.1 * 120) / 3600, 2);
   });
 
-  it('asleep on a seed: costs nothing meanwhile, and its control plane is started before its nodes', async () => {
+  it('costs nothing when asleep on a seed, and starts its control plane before its nodes', async () => {
     const { report, told } = await playWork(PEAK, [STANDING, having({ sleepingClusters: 1 }, { mode: 'Hosted' })]);
     expect(told('asleep')[0]).toBe('00:07:00 asleep: it sleeps');
     expect(told('serves').filter((line) => line > '01')).toEqual(['01:05:30 serves: the control plane serves']);
@@ -60,7 +60,7 @@ describe('a cluster that waits in a rehearsal', () => {
     expect(Number(report.work!.bought.costs[0]!.amount) / 1e6).toBeCloseTo(machine, 2);
   });
 
-  it('takes as much longer without it as a new cluster does: by what each way costs and how long it has work wait one can choose', async () => {
+  it("saves a new cluster's startup time: cost and waits of each way are comparable", async () => {
     const played = await playWork(PEAK, [STANDING, having({ warmClusters: 1 })]);
     const others = otherWaits(played.scenario);
     expect(others.map(({ what }) => what)).toEqual(['if all wait asleep', 'if none waits']);
@@ -73,7 +73,7 @@ describe('a cluster that waits in a rehearsal', () => {
   });
 });
 
-describe('a cluster of somebody that sleeps in a rehearsal', () => {
+describe('a sleeping cluster that the policy did not buy, in a rehearsal,', () => {
   const night = {
     ...STANDING,
     metadata: { name: 'night', namespace: 'shop', labels: { fleet: 'office' } },
@@ -81,7 +81,7 @@ describe('a cluster of somebody that sleeps in a rehearsal', () => {
   };
   const waking = policy({ wake: [{ name: 'office', clusterSelector: { matchLabels: { fleet: 'office' } } }] });
 
-  it('is woken where that costs less than a new one, and sleeps again; its machines are paid for meanwhile', async () => {
+  it('is woken where that costs less than a new one, and sleeps again; its machines are billed meanwhile', async () => {
     const played = await playWork(PEAK, [STANDING, night, waking]);
     expect(played.scenario.ignored).toEqual([]);
     expect(played.told('bought', 'woken', 'put-to-sleep')).toEqual([
@@ -99,7 +99,7 @@ describe('a cluster of somebody that sleeps in a rehearsal', () => {
     expect((await played.again(none!.scenario)).work!.bought).toMatchObject({ clusters: 1 });
   });
 
-  it('is not woken where it is of another namespace, and none of the same name in its place', async () => {
+  it('is not woken in another namespace, nor another of the same name instead', async () => {
     const other = { ...night, metadata: { ...night.metadata, namespace: 'bank' } };
     expect((await playWork(PEAK, [STANDING, other, waking])).told('woken')).toEqual([]);
     const both = await playWork(PEAK, [STANDING, other, night, waking]);

@@ -9,8 +9,8 @@ import {
   waitQuantile,
 } from '../../../operator/rehearsal/waits.ts';
 
-describe('waiting for nodes', () => {
-  it('serves who came first, and lets who came last go first', () => {
+describe('the queue for nodes', () => {
+  it('serves first come first, and cancels the latest first', () => {
     const [line, waits] = [emptyLine(), emptyHistogram()];
     demandChanged(line, 3, 0);
     demandChanged(line, 5, 100);
@@ -25,14 +25,14 @@ describe('waiting for nodes', () => {
     expect(line.runs).toEqual([]);
   });
 
-  it('begins anew for a node that was lost', () => {
+  it('restarts the wait for a lost node', () => {
     const [line, waits] = [emptyLine(), emptyHistogram()];
     nodesChanged(line, 1, 1000, waits);
     nodesChanged(line, 0, 1700, waits);
     expect(waits).toMatchObject({ served: 1, max: 700 });
   });
 
-  it('has quantiles to three digits, however many waits there are', () => {
+  it('has quantiles to three digits, with any number of waits', () => {
     const waits = emptyHistogram();
     for (let ms = 0; ms < 1_000_000; ms += 7) addWait(waits, ms, 1);
     expect(waits.counts.size).toBeLessThan(4000);

@@ -17,7 +17,7 @@ const partsOf = (objects: KubeObject[]) => {
   return { audit: args.filter((arg) => arg.startsWith('--audit')), files: decodeSecret(secret.data) };
 };
 
-it('is written to standard output, where a seed asks for it, and says who did what without what was in it', async () => {
+it('the audit log goes to standard output where a seed enables it, with metadata and without bodies', async () => {
   const { audit, files } = partsOf(kubeAPIServer({ ...values, auditLog: true }, pki));
   expect(audit).toEqual(['--audit-policy-file=/etc/kubernetes/audit-policy.json', '--audit-log-path=-']);
   const policy = JSON.parse(files['audit-policy.json']!);
@@ -25,7 +25,7 @@ it('is written to standard output, where a seed asks for it, and says who did wh
   await expect(dump(policy)).toMatchFileSnapshot('golden/audit-policy.yaml');
 });
 
-it('is not there where nobody asks for it', () => {
+it('the audit log is absent where it is not enabled', () => {
   const { audit, files } = partsOf(kubeAPIServer(values, pki));
   expect([audit, files['audit-policy.json']]).toEqual([[], undefined]);
 });

@@ -26,7 +26,7 @@ describe('the API server of a local cluster', () => {
   const [network, server] = pod.containers;
   const made = '/network/$(POD_IP)/egress-selector.json';
 
-  it("starts when its pod is in the machines' network, and ends where it is not: it would dial by the seed's", () => {
+  it("starts when its pod is in the machines' network, and exits otherwise, since it would dial through the seed's", () => {
     expect(pod.containers.map(({ name }: { name: string }) => name)).toEqual(['cluster-network', 'kube-apiserver']);
     expect(pod.initContainers).toBeUndefined();
     expect(network.lifecycle.postStart.exec.command.at(-1)).toContain('until [ -s "$EGRESS_FILE" ]');
@@ -41,7 +41,7 @@ describe('the API server of a local cluster', () => {
     expect(script.trim().split('\n').slice(-2)).toEqual(['echo "$EGRESS" >"$EGRESS_FILE"', 'exec /pause']);
   });
 
-  it('may go to its etcd and to itself in the seed, and is told which network is its own', () => {
+  it('may connect to its etcd and itself in the seed, and is told its own network', () => {
     expect(network.env.slice(0, 3)).toEqual([
       { name: 'VNI', value: '4711' },
       { name: 'POD_CIDR', value: '100.64.0.0/16' },
@@ -49,7 +49,7 @@ describe('the API server of a local cluster', () => {
     ]);
   });
 
-  it('has none of the rights and none of the folders of the container beside it', () => {
+  it('has no right and no folder of its sidecar', () => {
     expect(server.securityContext).toEqual({
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,
@@ -66,11 +66,11 @@ describe('the API server of a local cluster', () => {
     expect(network.volumeMounts.map(({ name }: { name: string }) => name)).not.toContain('config');
   });
 
-  it('dials pods of Services, whose own addresses lead nowhere outside of machines', () => {
+  it('dials pods of Services, whose addresses work on machines only', () => {
     expect(server.args).toContain('--enable-aggregator-routing=true');
   });
 
-  it('is rolled once when its cluster grows to three, when it learns of all of etcd', () => {
+  it('is rolled once when its cluster grows to three, once all etcd members are known', () => {
     const three = valuesOf(local, 3);
     const growing = { ...three, etcd: { ...three.etcd, replicas: 1, endpoints: [0] } };
     expect({ ...podOf(growing), affinity: undefined }).toEqual({ ...pod, affinity: undefined });
@@ -84,7 +84,7 @@ describe('the API server of a local cluster', () => {
 describe('the API server of a simulated cluster', () => {
   const values = valuesOf(simulated);
 
-  it('reaches nothing, by a name that says why, and no process is needed for it', () => {
+  it('reaches nothing, through a socket name that explains why, without a process', () => {
     const [server, ...others] = podOf(values).containers;
     expect(others).toEqual([]);
     expect(server.args).toContain('--egress-selector-config-file=/etc/kubernetes/egress-selector.json');
@@ -103,7 +103,7 @@ describe('the API server of a simulated cluster', () => {
   });
 });
 
-describe('none of it', () => {
+describe('the cluster network of an API server is absent', () => {
   const plain = controlPlane();
 
   it.each([
@@ -114,11 +114,11 @@ describe('none of it', () => {
     expect(strategy.reaching(plain, seedWith(), provider, VNI)).toEqual(plain);
   });
 
-  it('has a seed whose machines are of an image of its own, and need not share a layer 2', () => {
+  it('on a seed with its own machine image, which need not share a layer 2', () => {
     expect(reachValues(plain, seedWith({ machineImage: 'kindest/node:v1.36.3' }), local, VNI)).toEqual(plain);
   });
 
-  it('has a cluster with machines in a cloud: it has a tunnel', () => {
+  it('for machines in a cloud, which have a tunnel', () => {
     expect(valuesOf({ ...local, inCloud: true })).toEqual({ ...plain, machinesOutside: true });
   });
 });

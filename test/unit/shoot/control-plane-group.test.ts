@@ -296,7 +296,7 @@ describe('the machines of a control plane in a cloud', () => {
     expect(words(planControlPlaneGroup(observation))).toBe(expected);
   });
 
-  it('are voters only once they have all data', () => {
+  it('become voters only once they have all data', () => {
     expect(votersIn([member('b'), member('a'), member('c', { learner: true }), member('')])).toEqual(['a', 'b']);
   });
 });
@@ -475,7 +475,7 @@ function settle(testbed: Testbed, each: () => void = () => {}): void {
   throw new Error('it never ends');
 }
 
-describe('whatever happens', () => {
+describe('a control plane group, after any events,', () => {
   holds('no majority is lost by our own doing, and in the end there is what is wanted', (choose) => {
     const testbed = new Testbed();
     for (let event = choose.integer(0, 60); event > 0; event--) {

@@ -18,8 +18,8 @@ async function containersOf(values: ControlPlane): Promise<Given[]> {
 }
 const sum = (all: Given[], of: (one: Given) => number) => all.reduce((total, one) => total + of(one), 0);
 
-describe('what a control plane is given', () => {
-  it('lets a seed of two cores and 8 GiB take ten control planes with two machines each', async () => {
+describe('the resources of a control plane', () => {
+  it('let a seed of two cores and 8 GiB host ten control planes with two machines each', async () => {
     const all = await containersOf(controlPlane());
     // A machine of provider `local` asks for 20 thousandths of a core and 64 MiB (providers/local/machine-pod.ts).
     const cpu = 10 * (sum(all, ({ resources }) => parseCpu(resources.requests.cpu)) + 2 * 20);
@@ -29,7 +29,7 @@ describe('what a control plane is given', () => {
   });
 
   const outside = { ...controlPlane(3), machinesOutside: true, endpoint: { host: '203.0.113.10', port: 6443 } };
-  it('has no limit of CPU, and of memory one that is many times what is requested, of which Go knows', async () => {
+  it('have no CPU limit, and a memory limit far above the request, known to Go', async () => {
     for (const { name, env, resources } of await containersOf(outside)) {
       expect(Object.keys(resources.limits), name).toEqual(['memory']);
       // The API server writes 1024Mi as 1Gi, and the operator would apply it again for ever.
@@ -42,7 +42,7 @@ describe('what a control plane is given', () => {
     }
   });
 
-  it('may be more where more nodes are asked for, in steps, and is the same for small ones', async () => {
+  it('grow in steps with the maximum of nodes, and are equal for small clusters', async () => {
     const limit = async (nodes: number) =>
       (await containersOf({ ...controlPlane(), nodes })).find(({ name }) => name === 'kube-apiserver')!.resources.limits
         .memory;

@@ -251,7 +251,7 @@ describe('the size of a control plane on machines', () => {
     expect(words(planControlPlaneSize(observation))).toBe(expected);
   });
 
-  it.each([1, 3, 5])('%i machines come to another version, and one that serves is there all the time', (desired) => {
+  it.each([1, 3, 5])('upgrades %i machines with one serving all the time', (desired) => {
     const simulation = new Simulation(desired);
     for (let step = 0; step < 200; step++) {
       const plan = planControlPlaneSize(simulation.observe());
@@ -264,7 +264,7 @@ describe('the size of a control plane on machines', () => {
     expect(simulation.replaced).toBe(desired);
   });
 
-  it('never lets the majority go', () => {
+  it('never loses the majority', () => {
     for (const members of [three, [member(0, { healthy: false }), member(1), member(2)]]) {
       const { action } = planControlPlaneSize(observed(3, { desired: 1, members }));
       const left = members.filter(({ id }) => action?.type !== 'remove-member' || id !== action.id);

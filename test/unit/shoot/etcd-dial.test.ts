@@ -36,7 +36,7 @@ const clientThrough = (opened: (tunnel: Duplex) => void) =>
     },
   );
 
-it('a tunnel in which nobody answers is given up, and nothing of it is left to fail later', async () => {
+it('a silent tunnel is given up without later failures', async () => {
   const opened: Duplex[] = [];
   const client = clientThrough((tunnel) => opened.push(tunnel));
   expect(await client.observe()).toBeUndefined();
@@ -46,7 +46,7 @@ it('a tunnel in which nobody answers is given up, and nothing of it is left to f
   expect(unheard).toEqual([]);
 });
 
-it('a tunnel that is refused says why', async () => {
+it('a refused tunnel reports why', async () => {
   const refuse = (tunnel: Duplex) => setTimeout(() => tunnel.destroy(new Error('port 2379: connection refused')), 50);
   const client = clientThrough(refuse);
   await expect(client.memberList()).rejects.toThrow('connection refused');
@@ -54,7 +54,7 @@ it('a tunnel that is refused says why', async () => {
   expect(unheard).toEqual([]);
 });
 
-it('a member tells when the certificate ends that it shows at the end of a tunnel', async () => {
+it("a member's certificate expiry is read at the end of a tunnel", async () => {
   const { cert, key } = await issue(pair, {
     commonName: 'one',
     ipAddresses: ['10.0.0.1', '127.0.0.1'],
@@ -81,7 +81,7 @@ it('a member tells when the certificate ends that it shows at the end of a tunne
   expect(members).toMatchObject([{ name: 'one', healthy: true, certificateEnds: certificateExpiry(cert) }]);
 });
 
-describe('a member with a gateway of its own', () => {
+describe('a member with a separate gateway', () => {
   const servers: Server[] = [];
   afterEach(() => {
     for (const server of servers.splice(0)) server.close();
@@ -113,11 +113,11 @@ describe('a member with a gateway of its own', () => {
     }
   }
 
-  it('is asked there', async () => {
+  it('is asked at the gateway', async () => {
     expect(await asked(await memberAt('for API servers'), await memberAt('gateway'))).toBe('gateway');
   });
 
-  it('that began before it had one is asked where API servers are served', async () => {
+  it('that started without it is asked at the client port', async () => {
     const gateway = await memberAt('gateway');
     servers.pop()?.close();
     expect(await asked(await memberAt('for API servers'), gateway)).toBe('for API servers');

@@ -207,7 +207,7 @@ describe('planEtcd', () => {
     ],
   ])('%s', (_, change, expected) => expect(line(planEtcd(observed(change)))).toBe(expected));
 
-  it('tells API servers to use voters that stay', () => {
+  it('makes API servers use the voters that stay', () => {
     expect(planEtcd(observed({ desired: 3, replicas: 2, members: [member(0), learner] })).endpoints).toEqual([0]);
     expect(planEtcd(observed({ replicas: 3, members: three, inUse: [0, 1, 2] })).endpoints).toEqual([0]);
     expect(planEtcd(observed({ desired: 3, replicas: 3, members: three })).endpoints).toEqual([0, 1, 2]);
@@ -254,8 +254,8 @@ const DOWN = [
   'delete-volume 1',
 ];
 
-describe('whole changes, step by step', () => {
-  it('goes from nothing to one, to three, to one', () => {
+describe('a change of the number of members, step by step,', () => {
+  it('goes from none to one, to three, to one', () => {
     const simulation = new Simulation();
     expect(simulation.converge(1)).toEqual(['scale 1', 'mark-initialised']);
     expect(simulation.converge(3)).toEqual(UP);
@@ -269,7 +269,7 @@ describe('whole changes, step by step', () => {
     expect(simulation.converge(3)).toEqual(['scale 3', 'mark-initialised']);
   });
 
-  it('goes from three to one with any of those dead that go, and to three again from wherever that is stopped', () => {
+  it('goes from three to one with any leaving member dead, and to three again from any interruption', () => {
     for (const dead of [1, 2]) {
       for (let down = 0; down <= 6; down++) {
         const simulation = new Simulation();
@@ -286,7 +286,7 @@ describe('whole changes, step by step', () => {
     }
   });
 
-  it('brings back whose volume is lost as somebody new, wherever that is stopped, and nobody else leaves', () => {
+  it('restores a member with a lost volume as a new one from any interruption, and no other leaves', () => {
     for (const lost of [0, 1, 2]) {
       const simulation = new Simulation();
       simulation.converge(3);
@@ -309,7 +309,7 @@ describe('whole changes, step by step', () => {
     }
   });
 
-  it('removes nobody when two of three have lost their volumes', () => {
+  it('removes no member when two of three lost their volumes', () => {
     const simulation = new Simulation();
     simulation.converge(3);
     simulation.loseVolume(1);
@@ -318,7 +318,7 @@ describe('whole changes, step by step', () => {
     expect(simulation.members).toHaveLength(3);
   });
 
-  it('ends right when the wish changes after any step', () => {
+  it('ends correctly when the desired number changes after any step', () => {
     for (let up = 0; up <= UP.length; up++) {
       for (let down = 0; down <= DOWN.length; down++) {
         const simulation = new Simulation();

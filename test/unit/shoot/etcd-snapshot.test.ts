@@ -38,7 +38,7 @@ async function snapshotFrom(endpoints: string[], signal = new AbortController().
 }
 
 describe('a snapshot of etcd', () => {
-  it('is put together from lines, wherever the network cuts them', async () => {
+  it('is assembled from lines, wherever the network splits them', async () => {
     const endpoint = await member(LEADER, (response) => {
       const bytes = Buffer.from(line('one ') + line('two ') + line('three'));
       for (let from = 0; from < bytes.length; from += 7) response.write(bytes.subarray(from, from + 7));
@@ -47,7 +47,7 @@ describe('a snapshot of etcd', () => {
     expect(await snapshotFrom([endpoint])).toEqual({ revision: 2088, text: 'one two three' });
   });
 
-  it('comes from a member that has a leader and a vote', async () => {
+  it('comes from a voting member with a leader', async () => {
     const wrong = (response: ServerResponse) => response.end(line('wrong'));
     const endpoints = [
       await member({ ...LEADER, isLearner: true }, wrong),
@@ -60,7 +60,7 @@ describe('a snapshot of etcd', () => {
     await expect(snapshotFrom(endpoints.slice(0, 3))).rejects.toThrow(/does not answer/);
   });
 
-  it('that etcd gives up in the middle is an error with its reason', async () => {
+  it('that etcd aborts is an error with its reason', async () => {
     const endpoint = await member(LEADER, (response) => {
       response.write(line('half'));
       response.end(`${JSON.stringify({ error: { message: 'the disk is gone' } })}\n`);
@@ -76,7 +76,7 @@ describe('a snapshot of etcd', () => {
     await expect(snapshotFrom([endpoint])).rejects.toThrow(/broke off/);
   });
 
-  it('is given up when nobody wants it any more', async () => {
+  it('is aborted without a reader', async () => {
     const abort = new AbortController();
     const endpoint = await member(LEADER, (response) => {
       response.write(line('half'));

@@ -61,7 +61,7 @@ describe('the endpoint of a hosted API server', () => {
     ['is not there before it has one', service('LoadBalancer'), [old], undefined],
   ])('%s', (_, made, nodes, expected) => expect(exposedEndpointOf(made, nodes)).toEqual(expected));
 
-  it('is at the address that the seed names for its node ports', () => {
+  it("is the seed's configured address for node ports", () => {
     expect(exposedEndpointOf(service('NodePort'), [old], '127.0.0.1')).toEqual({ host: '127.0.0.1', port: 31443 });
   });
 });
@@ -78,7 +78,7 @@ describe.each([
 ])('an endpoint that is %s', (_, endpoint, url, alternativeName) => {
   const values: ControlPlane = { ...controlPlane(), exposure: 'NodePort', endpoint };
 
-  it('is in the certificate of the API server, and a change of it makes no other certificate new', async () => {
+  it("is in the API server's certificate, and its change renews no other certificate", async () => {
     const pki = await pkiOf(values);
     expect(new X509Certificate(pki['kube-apiserver.crt']!).subjectAltName).toContain(alternativeName);
     expect(planShootPKI(pki, pkiParameters(values), NOW).issue).toEqual([]);
@@ -86,7 +86,7 @@ describe.each([
     expect(planShootPKI(pki, moved, NOW).issue).toEqual([{ id: 'kube-apiserver', reason: 'changed' }]);
   });
 
-  it('is what people and the operator use, and not what machines in the seed do', async () => {
+  it('is used by people and the operator, not by machines in the seed', async () => {
     const pki = await pkiOf(values);
     const pair = { cert: pki['admin.crt']!, key: pki['admin.key']! };
     expect(adminKubeconfig(values, pki)).toContain(`server: ${url}`);

@@ -23,10 +23,10 @@ const apiServer = (values = one, keys = pki) =>
   named(controlPlaneObjects(values, keys), 'Deployment', 'kube-apiserver');
 const fileOf = (secret: KubeObject, name: string) => Buffer.from(secret.data[name], 'base64').toString();
 
-describe('a control plane whose machines are outside of the seed', () => {
+describe('a control plane with machines outside the seed', () => {
   const objects = controlPlaneObjects(one, pki);
 
-  it('has the server of a tunnel beside its API server', async () => {
+  it('has a tunnel server beside its API server', async () => {
     await expect(dump(apiServer().spec.template.spec.containers[1])).toMatchFileSnapshot(
       'golden/konnectivity-server.yaml',
     );
@@ -40,7 +40,7 @@ describe('a control plane whose machines are outside of the seed', () => {
       expect(volumeMounts.map(({ name }: { name: string }) => name)).toContain('konnectivity');
   });
 
-  it('keeps the keys of the API server from that server', () => {
+  it("keeps the API server's keys from the tunnel server", () => {
     const { containers, volumes } = apiServer().spec.template.spec;
     const mounted = containers[1].volumeMounts.map(({ name }: { name: string }) =>
       volumes.find((volume: { name: string }) => volume.name === name),
@@ -53,7 +53,7 @@ describe('a control plane whose machines are outside of the seed', () => {
     ]);
   });
 
-  it('serves agents under its address, and is at the API server of its pod who may review tokens, no more', () => {
+  it('serves agents at its address, and may only review tokens at its API server', () => {
     const secret = named(objects, 'Secret', 'konnectivity-server');
     const certificate = new X509Certificate(fileOf(secret, 'tls.crt'));
     expect(certificate.checkIP('203.0.113.10')).toBe('203.0.113.10');
@@ -69,14 +69,14 @@ describe('a control plane whose machines are outside of the seed', () => {
     );
   });
 
-  it('lets agents in at a second port of its load balancer, whose first is still the API server', () => {
+  it('admits agents at a second port of its load balancer', () => {
     const [service] = serviceManifests(one, 1);
     expect(service!.spec.ports.map(({ port }: { port: number }) => port)).toEqual([6443, 8132]);
     const balanced = { ...service, status: { loadBalancer: { ingress: [{ ip: '203.0.113.10' }] } } };
     expect(exposedEndpointOf(balanced as any, [])).toEqual(one.endpoint);
   });
 
-  it('rolls when a certificate of the tunnel is renewed', async () => {
+  it('is rolled when a tunnel certificate is renewed', async () => {
     const again = await pkiOf(one);
     const renewed = { ...pki };
     for (const file of ['crt', 'key']) renewed[`konnectivity-server.${file}`] = again[`konnectivity-server.${file}`]!;
@@ -84,7 +84,7 @@ describe('a control plane whose machines are outside of the seed', () => {
     expect(apiServer(one, renewed).spec.template.metadata.annotations).not.toEqual(template.metadata.annotations);
   });
 
-  it('tells agents how many API servers there are, in the roll in which all of these learn of all of etcd', async () => {
+  it('tells agents the number of API servers in the roll in which these know all etcd members', async () => {
     const three = outside(3);
     const keys = await pkiOf(three);
     const growing = { ...three, etcd: { ...three.etcd, replicas: 1, endpoints: [0] } };
@@ -94,7 +94,7 @@ describe('a control plane whose machines are outside of the seed', () => {
   });
 });
 
-it('a control plane that reaches its machines has nothing of it', async () => {
+it('a control plane that reaches its machines directly has no tunnel', async () => {
   const values = controlPlane();
   const keys = await pkiOf(values);
   expect(
@@ -102,14 +102,14 @@ it('a control plane that reaches its machines has nothing of it', async () => {
   ).not.toMatch(/konnectivity|egress/);
 });
 
-describe('agents in the cluster', () => {
-  it('are told where the server is, and show it a token that is good for nothing else', async () => {
+describe("the tunnel's agents", () => {
+  it("have the server's address, and a token for it alone", async () => {
     await expect(dump(konnectivityAgent(one, 2), { noRefs: true })).toMatchFileSnapshot(
       'golden/konnectivity-agent.yaml',
     );
   });
 
-  it('start anew when there is another number of API servers, and for nothing else', () => {
+  it('restart when the number of API servers changes, and for nothing else', () => {
     const template = (values: typeof one, replicas = 2) =>
       named(konnectivityAgent(values, replicas), 'Deployment', 'konnectivity-agent').spec.template;
     const growing = { ...outside(3), etcd: { ...outside(3).etcd, replicas: 2, endpoints: [0] } };
@@ -117,7 +117,7 @@ describe('agents in the cluster', () => {
     expect(template(outside(3))).not.toEqual(template(one));
   });
 
-  it('have the name of an image that the embedded garden makes', () => {
+  it('use an image name that the embedded garden builds', () => {
     for (const end of ['proxy-server', 'proxy-agent'] as const) expect(konnectivityImage(end)).toBe(IMAGES[end].ref);
   });
 });

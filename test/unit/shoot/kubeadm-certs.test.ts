@@ -27,7 +27,7 @@ const opened = (objects: ReturnType<typeof joinObjects>): Record<string, string>
     }),
   );
 
-it('has the authorities as kubeadm reads them, by names without folders', () => {
+it("kubeadm-certs contains the CAs in kubeadm's format, with plain file names", () => {
   const names = opened(joinObjects(pki, key));
   expect(Object.keys(names).sort()).toEqual(
     [
@@ -44,7 +44,7 @@ it('has the authorities as kubeadm reads them, by names without folders', () => 
   expect(names['etcd-ca.key']).toBe(kubeadmAuthorities(pki)['etcd/ca.key']);
 });
 
-it('has the keys of Secrets behind a key that kubeadm brings, which is read as before', () => {
+it('kubeadm-certs carries the encryption keys behind a CA key that stays readable', () => {
   const keys = planEncryption(pki, { isNew: true, rotate: false, now });
   const objects = joinObjects(keys, key);
   const [before, after] = [opened(joinObjects(pki, key)), opened(objects)];
@@ -56,7 +56,7 @@ it('has the keys of Secrets behind a key that kubeadm brings, which is read as b
   expect(JSON.stringify(objects)).not.toContain(secret);
 });
 
-it('has them taken apart on the machine: the key as it was, and the keys of Secrets where its API server looks', async () => {
+it("kubeadm-certs is split on the machine: the CA key unchanged, and the encryption keys at the API server's path", async () => {
   const script = await readFile(new URL('../../../providers/machines/control-plane.sh', import.meta.url), 'utf8');
   const take = /^take_secrets_encryption\(\) \{.*?^\}/ms.exec(script)![0];
   const folder = await mkdtemp(join(tmpdir(), 'kubeadm-certs-'));
@@ -84,12 +84,12 @@ it('has them taken apart on the machine: the key as it was, and the keys of Secr
   }
 });
 
-it('is the same each time, and shows no key', () => {
+it('kubeadm-certs is deterministic, and shows no key', () => {
   expect(joinObjects(pki, key)).toEqual(joinObjects(pki, key));
   expect(Buffer.from(secretIn(joinObjects(pki, key))['ca.key']!, 'base64').toString()).not.toContain('PRIVATE');
 });
 
-it('is of another key for another token, or another cluster', async () => {
+it('kubeadm-certs has another key for another token or cluster', async () => {
   const others = await issueShootPKI({}, planShootPKI({}, parameters, now), parameters, now);
   const keys = [key, certificateKeyFor(pki, 'abcdef.other'), certificateKeyFor(others, 'abcdef.0123456789abcdef')];
   expect(new Set(keys).size).toBe(3);

@@ -21,13 +21,13 @@ const parameters = { ...pkiParameters(values), selfHosted: true };
 const pki = await issueShootPKI({}, planShootPKI({}, parameters, NOW), parameters, NOW);
 const yaml = (documents: object[]) => documents.map((one) => dump(one, { lineWidth: -1, noRefs: true })).join('---\n');
 
-describe('what kubeadm is told', () => {
+describe('the configuration of kubeadm', () => {
   it('is as recorded', async () => {
     await expect(yaml(kubeadmInit(values, pki))).toMatchFileSnapshot('golden/kubeadm-init.yaml');
     await expect(yaml([kubeadmJoin()])).toMatchFileSnapshot('golden/kubeadm-join.yaml');
   });
 
-  it('has the API server known by where the seed exposes it', () => {
+  it("names the API server by the seed's exposure", () => {
     const sans = (host: string) =>
       (kubeadmInit({ ...values, endpoint: { host, port: 443 } }, pki)[1] as { apiServer: { certSANs: string[] } })
         .apiServer.certSANs;
@@ -35,7 +35,7 @@ describe('what kubeadm is told', () => {
     expect(sans('192.0.2.7')).toEqual(['localhost', '127.0.0.1', '10.1.0.10', '192.0.2.7']);
   });
 
-  it('keeps volume plugins of Kubernetes 1.35 below /var in the seed, where a machine can write', () => {
+  it("keeps Kubernetes 1.35's volume plugins below /var in the seed, where a machine can write", () => {
     const ofManager = (given: typeof values, place?: ControlPlanePlace) =>
       (kubeadmInit(given, pki, place)[1] as { controllerManager: { extraArgs: object[] } }).controllerManager.extraArgs;
     const folder = { name: 'flex-volume-plugin-dir', value: '/var/lib/kubelet/volume-plugins' };
@@ -45,7 +45,7 @@ describe('what kubeadm is told', () => {
     expect(ofManager(values)).not.toContainEqual(folder);
   });
 
-  it('is what machines that join later read in the cluster, of the version that is wanted by then', () => {
+  it('is read by joining machines in the cluster, with the version desired by then', () => {
     const { metadata, data } = kubeadmConfig({ ...values, version: '1.36.9' }, pki);
     expect(`${metadata.namespace}/${metadata.name}`).toBe('kube-system/kubeadm-config');
     const { ClusterConfiguration } = data as Record<string, string>;
@@ -56,7 +56,7 @@ describe('what kubeadm is told', () => {
     });
   });
 
-  it('takes the authorities from the operator, each with its key', () => {
+  it("contains the operator's CAs, each with its key", () => {
     const files = kubeadmAuthorities(pki);
     for (const id of ['ca', 'etcd/ca', 'front-proxy-ca']) {
       expect(new X509Certificate(files[`${id}.crt`]!).ca).toBe(true);
@@ -65,7 +65,7 @@ describe('what kubeadm is told', () => {
     expect(new Set(Object.values(files)).size).toBe(8);
   });
 
-  it('has Secrets of a new cluster encrypted, by a file in the folder that its API servers see anyway', () => {
+  it('encrypts Secrets of a new cluster, by a file in a folder that API servers already mount', () => {
     const keys = planEncryption(pki, { isNew: true, rotate: false, now: NOW });
     const { apiServer } = kubeadmInit(values, keys)[1] as {
       apiServer: { extraArgs: { name: string; value: string }[] };
@@ -85,17 +85,17 @@ describe('what kubeadm is told', () => {
     expect(kubeadmKeys(rotating)['encryption.json']).not.toBe(kubeadmKeys(keys)['encryption.json']);
   });
 
-  it('has machines of a cluster from before that go on without', () => {
+  it('lets machines of an earlier cluster continue without encryption', () => {
     expect(kubeadmKeys(pki)).toEqual(kubeadmAuthorities(pki));
   });
 
-  it('leaves all other certificates to the machines, but those of people and of machines for workloads', () => {
+  it('leaves all certificates to the machines, except those of people and worker machines', () => {
     const ids = Object.keys(pki).filter((file) => file.endsWith('.crt'));
     expect(ids.sort()).toEqual(['admin.crt', 'ca-etcd.crt', 'ca-front-proxy.crt', 'ca.crt', 'kube-proxy.crt']);
     expect(planShootPKI(pki, parameters, NOW).issue).toEqual([]);
   });
 
-  it('finds the cluster that it joins in kube-public, without a secret', () => {
+  it('is discovered in kube-public without a secret', () => {
     const { metadata, data } = clusterInfo(values, pki);
     expect(metadata).toEqual({ name: 'cluster-info', namespace: 'kube-public' });
     const found = load((data as { kubeconfig: string }).kubeconfig) as Record<string, any>;
@@ -105,7 +105,7 @@ describe('what kubeadm is told', () => {
 });
 
 describe('the Service of a machine', () => {
-  it('leads to that machine, ready or not, for its API server and its etcd member', () => {
+  it('leads to that machine, ready or not, for its API server and etcd member', () => {
     const { metadata, spec } = controlPlaneMachineService(values, 'control-plane', 2);
     expect(metadata.name).toBe('machines-control-plane-2');
     expect(spec.selector).toEqual({ 'statefulset.kubernetes.io/pod-name': 'machines-control-plane-2' });

@@ -106,7 +106,7 @@ it.each<[string, Wish, string]>([
   expect('reason' in result ? `${result.decision} ${result.reason}` : result.decision).toBe(expected);
 });
 
-it('waits for the address of a machine that has none yet', async () => {
+it('approveServingCSR waits for a machine without an address', async () => {
   const result = approveServingCSR(await csr(), [{ nodeName: 'node-1', addresses: [] }]);
   expect(result.decision).toBe('wait');
 });

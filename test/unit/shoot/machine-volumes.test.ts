@@ -19,7 +19,7 @@ const existing = (name: string, isDefault: boolean) => ({
   metadata: { name, annotations: { [IS_DEFAULT]: String(isDefault) } },
 });
 
-it('a claim without a class gets a volume of the machine that its pod comes to', () => {
+it("a claim without a class gets a volume on its pod's machine", () => {
   const [storageClass] = machineStorageClass([]);
   expect(storageClass).toMatchObject({
     metadata: { annotations: { [IS_DEFAULT]: 'true', defaultVolumeType: 'local' } },
@@ -30,13 +30,13 @@ it('a claim without a class gets a volume of the machine that its pod comes to',
   expect(args).toContain(`--provisioner-name=${storageClass!.provisioner}`);
 });
 
-it('a default class of somebody else stays the default, and what people made of ours stays', () => {
+it("a foreign default class stays the default, and people's changes to Coppice's class stay", () => {
   expect(machineStorageClass([existing('fast', true)])[0]?.metadata.annotations?.[IS_DEFAULT]).toBe('false');
   expect(machineStorageClass([existing('fast', false)])[0]?.metadata.annotations?.[IS_DEFAULT]).toBe('true');
   expect(machineStorageClass([existing('coppice-local', false)])).toEqual([]);
 });
 
-it('the provisioner may write volumes, Events, and pods of its own namespace, give claims back, and read no Secret', () => {
+it('the volume provisioner may write volumes, Events, and pods of its namespace, return claims, and read no Secret', () => {
   const rulesOf = (kind: string) =>
     ofKind(kind).flatMap(({ rules }) => rules as { resources: string[]; verbs: string[] }[]);
   const may = (kind: string, verb: string) =>
@@ -58,7 +58,7 @@ it('the provisioner may write volumes, Events, and pods of its own namespace, gi
   });
 });
 
-it('asks for no image but those that a garden makes, and for no shell but that of the machine', () => {
+it("the volume provisioner uses only images that a garden builds, and the machine's shell", () => {
   const helper = JSON.parse(files['helperPod.yaml']!).spec;
   expect(ofKind('Deployment')[0]!.spec.template.spec.containers[0].image).toBe(IMAGES['local-path-provisioner'].ref);
   expect(helper.containers[0].image).toBe(PAUSE_IMAGE);
@@ -68,12 +68,12 @@ it('asks for no image but those that a garden makes, and for no shell but that o
   expect(helper.containers[0].volumeMounts.every(({ readOnly }: { readOnly: boolean }) => readOnly)).toBe(true);
 });
 
-it('keeps volumes where a machine keeps what outlives a restart of its container', () => {
+it('machine volumes are where a machine keeps data across container restarts', () => {
   const { nodePathMap } = JSON.parse(files['config.json']!);
   expect(nodePathMap[0].paths[0]).toMatch(/^\/var\//);
 });
 
-it('other files make a new provisioner, which reads them when it starts', () => {
+it('changed files restart the volume provisioner, which reads them at startup', () => {
   const moved = provisionerManifests({ ...settings, folder: '/var/elsewhere' });
   expect(moved.spec.template.metadata).not.toEqual(provisionerManifests(settings).spec.template.metadata);
 });

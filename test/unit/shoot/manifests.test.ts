@@ -24,7 +24,7 @@ const named = (objects: KubeObject[], kind: string, name: string) =>
   objects.find((object) => object.kind === kind && object.metadata.name === name)!;
 const podOf = (object: KubeObject) => object.spec.template.spec;
 
-describe('pods of a control plane', () => {
+describe('the pods of a control plane', () => {
   it.each([
     ['the priority of control planes where the seed has it', CONTROL_PLANE_PRIORITY],
     ['no priority where the seed has none for them', undefined],
@@ -35,10 +35,10 @@ describe('pods of a control plane', () => {
   });
 });
 
-describe('a control plane of one', () => {
+describe('a control plane with one replica', () => {
   const objects = controlPlaneObjects(one, pki);
 
-  it('is made of few objects', () => {
+  it('has few objects', () => {
     expect(objects.map((object) => `${object.kind} ${object.metadata.name}`)).toEqual([
       'Secret etcd-main',
       'StatefulSet etcd-main',
@@ -59,7 +59,7 @@ describe('a control plane of one', () => {
     expect(all.length).toBeLessThan(28);
   });
 
-  it('runs every pod as nobody, without privilege or a token', () => {
+  it('runs every pod as nobody, without privileges or a token', () => {
     for (const object of objects.filter((item) => item.kind !== 'Secret')) {
       const pod = podOf(object);
       expect(pod.automountServiceAccountToken).toBe(false);
@@ -78,7 +78,7 @@ describe('a control plane of one', () => {
     }
   });
 
-  it('has no leader elections, and answers before the kubelet has looked', () => {
+  it("has no leader election, and answers before the kubelet's probe", () => {
     for (const name of ['kube-controller-manager', 'kube-scheduler']) {
       expect(podOf(named(objects, 'Deployment', name)).containers[0].args).toContain('--leader-elect=false');
     }
@@ -86,20 +86,20 @@ describe('a control plane of one', () => {
   });
 
   // Each of its 40 controllers asks for an account, twice, and for a token; none works before all have the first of these.
-  it('has a controller manager that signs certificates as soon as it runs, not after five seconds of asking slowly', () => {
+  it('has a controller manager that signs certificates at once, not after five seconds of throttled requests', () => {
     const { args } = podOf(named(objects, 'Deployment', 'kube-controller-manager')).containers[0];
     const burst = args.find((arg: string) => arg.startsWith('--kube-api-burst='));
     expect(Number(burst?.split('=')[1])).toBeGreaterThanOrEqual(200);
   });
 
-  it('signs for kubelets for 60 days, instead of for a year', () => {
+  it('signs kubelet certificates for 60 days instead of a year', () => {
     const { args } = podOf(named(objects, 'Deployment', 'kube-controller-manager')).containers[0];
     expect(args).toContain('--cluster-signing-duration=1440h');
   });
 
-  it('is the same every time', () => expect(controlPlaneObjects(one, pki)).toEqual(objects));
+  it('is deterministic', () => expect(controlPlaneObjects(one, pki)).toEqual(objects));
 
-  it('rolls what mounts a changed certificate, and nothing else', async () => {
+  it('rolls components with a changed certificate, and no others', async () => {
     const renewed = { ...pki, 'kube-scheduler.crt': pki['admin.crt']!, 'etcd.crt': pki['etcd-client.crt']! };
     const rolled = controlPlaneObjects(one, renewed)
       .filter((object, index) => {
@@ -111,7 +111,7 @@ describe('a control plane of one', () => {
   });
 });
 
-describe('a control plane of three', () => {
+describe('a control plane with three replicas', () => {
   const objects = controlPlaneObjects(three, pkiOfThree);
 
   it('spreads, elects leaders, and limits disruption', () => {
@@ -125,7 +125,7 @@ describe('a control plane of three', () => {
     expect(serviceManifests(three, 3)[0]!.spec.publishNotReadyAddresses).toBe(false);
   });
 
-  it('lets API servers use all members', () => {
+  it('makes API servers use all members', () => {
     const { args } = podOf(named(objects, 'Deployment', 'kube-apiserver')).containers[0];
     expect(args).toContain('--etcd-servers=https://10.1.0.20:2379,https://10.1.0.21:2379,https://10.1.0.22:2379');
   });
@@ -162,7 +162,7 @@ describe('etcdConfig', () => {
     expect(notedVolumes(secret)).toEqual(volumes);
     expect(notedVolumes(etcdSecret(three, pki))).toEqual({});
   });
-  it('has its gateway apart from what it serves API servers, where its Service leads', () => {
+  it('has its gateway on a separate port of its Service', () => {
     const port = 2382;
     expect(etcdConfig(one, 0)['listen-client-http-urls']).toBe(`https://0.0.0.0:${port}`);
     const ports = serviceManifests(one, 1).flatMap(({ spec }) => spec.ports.map((said: { port: number }) => said.port));
@@ -171,8 +171,8 @@ describe('etcdConfig', () => {
   it('keeps fsync on', () => expect(etcdConfig(one, 0)).not.toHaveProperty('unsafe-no-fsync'));
 });
 
-describe('what goes into the shoot', () => {
-  it('puts DNS at the tenth address and the API server behind "kubernetes"', () => {
+describe('the system components of a shoot', () => {
+  it('have DNS at the tenth address and the API server behind "kubernetes"', () => {
     const objects = systemComponents(one, 2);
     expect(named(objects, 'Service', 'kube-dns').spec.clusterIP).toBe('100.96.0.10');
     expect(named(objects, 'Endpoints', 'kubernetes').subsets[0].addresses).toEqual([{ ip: '10.1.0.10' }]);
@@ -180,7 +180,7 @@ describe('what goes into the shoot', () => {
     expect(named(objects, 'ClusterRoleBinding', 'coppice:admins').subjects[0].name).toBe('coppice:admins');
   });
 
-  it('makes bootstrap tokens of the form that Kubernetes wants', () => {
+  it("include bootstrap tokens in Kubernetes' format", () => {
     const token = newBootstrapToken();
     expect(tokenText(token)).toMatch(/^[a-z0-9]{6}\.[a-z0-9]{16}$/);
     const secret = bootstrapTokenSecret(token, 'worker', NOW);
@@ -189,17 +189,17 @@ describe('what goes into the shoot', () => {
   });
 });
 
-it('gives people a kubeconfig for the address of the API server', () => {
+it("include a kubeconfig for people with the API server's address", () => {
   const parsed = load(adminKubeconfig(one, pki)) as Record<string, any>;
   expect(parsed.clusters[0].cluster.server).toBe('https://10.1.0.10:6443');
   expect(parsed['current-context']).toBe('demo');
 });
 
-describe('a control plane whose machines are outside of the seed', () => {
+describe('the endpoint of a control plane with machines outside the seed', () => {
   const outside = { ...one, endpoint: { host: '203.0.113.10', port: 6443 }, machinesOutside: true };
   const server = (text: string) => (load(text) as Record<string, any>).clusters[0].cluster.server;
 
-  it('is reached at its load balancer, by a name that its certificate has', async () => {
+  it('is its load balancer, by a name in its certificate', async () => {
     const keys = await pkiOf(outside);
     expect(server(adminKubeconfig(outside, keys))).toBe('https://203.0.113.10:6443');
     expect(server(bootstrapKubeconfig(outside, keys, 'a.b'))).toBe('https://203.0.113.10:6443');
@@ -209,7 +209,7 @@ describe('a control plane whose machines are outside of the seed', () => {
     expect(new X509Certificate(keys['kube-apiserver.crt']!).checkIP('203.0.113.10')).toBe('203.0.113.10');
   });
 
-  it('is reached within the seed by what runs there', async () => {
+  it('is its Service for pods in the seed', async () => {
     const parts = controlPlaneObjects(outside, await pkiOf(outside));
     for (const name of ['kube-controller-manager', 'kube-scheduler']) {
       const { data } = named(parts, 'Secret', name);
@@ -233,9 +233,10 @@ describe('usable', () => {
     },
   });
   const refused = (code: number, message: string) => new KubeApiError('POST', code, { message });
-  it('is what answers and obeys', async () => expect(await isUsable(client(true))).toEqual({ usable: true }));
-  it('is not what is not ready', async () => expect((await isUsable(client(false))).usable).toBe(false));
-  it('is what lacks nothing but what each new API server makes last', async () => {
+  it('is true for an API server that answers and authorizes', async () =>
+    expect(await isUsable(client(true))).toEqual({ usable: true }));
+  it('is false when not ready', async () => expect((await isUsable(client(false))).usable).toBe(false));
+  it('is true when only the last startup steps are missing', async () => {
     const lacking = (check: string): UsableClient => ({
       ...client(true),
       ready: async ({ apartFrom }) => apartFrom.includes(check),
@@ -248,7 +249,7 @@ describe('usable', () => {
       expect(await isUsable(lacking(`poststarthook/${late}`))).toEqual({ usable: true });
     expect((await isUsable(lacking('poststarthook/crd-informer-synced'))).usable).toBe(false);
   });
-  it('is not what has no namespaces yet', async () => {
+  it('is false without namespaces', async () => {
     const bare: UsableClient = {
       ...client(true),
       request: async (method, path) => {
@@ -258,11 +259,11 @@ describe('usable', () => {
     };
     expect((await isUsable(bare)).usable).toBe(false);
   });
-  it('is not what refuses', async () =>
+  it('is false when requests are refused', async () =>
     expect(await isUsable(client(true, 'forbidden'))).toEqual({ usable: false, reason: 'forbidden' }));
-  it('is not what lets the admin do nothing', async () =>
+  it('is false when the admin has no rights', async () =>
     expect((await isUsable(client(true, undefined, false))).usable).toBe(false));
-  it('is not what knows the admin, and has no roles yet', async () =>
+  it("is false when the admin's roles are missing", async () =>
     expect((await isUsable(client(true, refused(403, 'forbidden: User "admin" cannot create resource')))).usable).toBe(
       false,
     ));

@@ -24,7 +24,7 @@ const api = metricsAPI(pki) as KubeObject & Record<string, any>;
 const [container] = only('Deployment').spec.template.spec.containers;
 const text = (base64: string) => Buffer.from(base64, 'base64').toString();
 
-it('a cluster that gets it has one more certificate, and none of the others anew', () => {
+it('metrics-server adds one certificate to a cluster and renews no other', () => {
   expect(planShootPKI(without, parameters, NOW).issue).toEqual([{ id: 'metrics-server', reason: 'missing' }]);
   expect(planShootPKI(pki, parameters, NOW).issue).toEqual([]);
   // Nor is one renewed that nobody uses any more.
@@ -33,7 +33,7 @@ it('a cluster that gets it has one more certificate, and none of the others anew
   expect(renewed).not.toContain('metrics-server');
 });
 
-it('API servers verify whom they ask, by a certificate for the name of its Service', () => {
+it('metrics-server is verified by API servers through a certificate for its Service name', () => {
   const { name, namespace } = only('Service').metadata;
   const certificate = new X509Certificate(text(only('Secret').data['tls.crt']));
   expect(certificate.checkHost(`${name}.${namespace}.svc`)).toBeDefined();
@@ -42,14 +42,14 @@ it('API servers verify whom they ask, by a certificate for the name of its Servi
   expect(api.spec.service).toMatchObject({ name, namespace });
 });
 
-it('it verifies kubelets, and has their figures of the cluster’s authority alone', () => {
+it("metrics-server verifies kubelets by the cluster's CA alone", () => {
   expect(container.args).toContain(
     '--kubelet-certificate-authority=/var/run/secrets/kubernetes.io/serviceaccount/ca.crt',
   );
   expect(container.args.join(' ')).not.toContain('insecure');
 });
 
-it('may read nodes and pods, write nothing, and see no Secret', () => {
+it('metrics-server may read nodes and pods, write nothing, and see no Secret', () => {
   const rules = ofKind('ClusterRole').flatMap(({ rules }) => rules as { resources: string[]; verbs: string[] }[]);
   expect(new Set(rules.flatMap(({ resources }) => resources))).toEqual(new Set(['nodes/metrics', 'nodes', 'pods']));
   expect(new Set(rules.flatMap(({ verbs }) => verbs))).toEqual(new Set(['get', 'list', 'watch']));
@@ -57,17 +57,17 @@ it('may read nodes and pods, write nothing, and see no Secret', () => {
   expect(container.securityContext).toMatchObject({ readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } });
 });
 
-it('runs the image that a garden makes, by the program that is in it', () => {
+it("metrics-server runs the garden's image with the program in it", () => {
   expect(container.image).toBe(IMAGES['metrics-server'].ref);
   expect(container.command).toEqual([IMAGES['metrics-server'].path]);
 });
 
-it('keeps no node and buys none', () => {
+it('metrics-server keeps no node and buys none', () => {
   const { metadata } = only('Deployment').spec.template;
   expect(isSystem(buildPod({ metadata: { ...metadata, namespace: 'kube-system' } }))).toBe(true);
 });
 
-it('a new certificate makes a new pod, which reads it when it starts', async () => {
+it('metrics-server is restarted by a new certificate, which it reads at startup', async () => {
   const again = await issueShootPKI(pki, { issue: [{ id: 'metrics-server', reason: 'expiring' }] }, parameters, NOW);
   const [deployment] = metricsServer(again).filter(({ kind }) => kind === 'Deployment') as (KubeObject & {
     spec: any;
@@ -75,7 +75,7 @@ it('a new certificate makes a new pod, which reads it when it starts', async () 
   expect(deployment!.spec.template.metadata).not.toEqual(only('Deployment').spec.template.metadata);
 });
 
-it('all of it goes again, first what API servers ask, last what is looked for', () => {
+it('metrics-server is deleted with its APIService first and its ServiceAccount last', () => {
   const namesOf = (all: readonly KubeObject[]) => all.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
   const parts = namesOf(metricsServerParts());
   expect(parts.toSorted()).toEqual(namesOf([...objects, api]).toSorted());
@@ -84,7 +84,7 @@ it('all of it goes again, first what API servers ask, last what is looked for', 
   expect(namesOf(objects)[0]).toBe(parts.at(-1));
 });
 
-it('what somebody else serves is told from what we do', () => {
+it('metrics-server is distinguished from a foreign metrics API', () => {
   const served = (service: { name: string; namespace: string } | undefined) => ({
     ...api,
     spec: { ...(service && { service }) },

@@ -106,8 +106,8 @@ const mayMachine = (more: Partial<Surroundings>) => {
 
 const may = (from: string, to: string, port: number, protocol = 'tcp') => passes(chains, { from, to, port, protocol });
 
-describe("policies of a shoot's namespace", () => {
-  it('let etcd be called by its own API server, its peers and the operator alone', () => {
+describe("the network policies of a shoot's namespace", () => {
+  it('permit connections to etcd from its API server, peers and the operator only', () => {
     expect(may(a.apiServer, a.etcd, 2379)).toBe(true);
     expect(may(a.etcdToo, a.etcd, 2380)).toBe(true);
     for (const from of [HOST, OPERATOR]) for (const port of [2379, 2382]) expect(may(from, a.etcd, port)).toBe(true);
@@ -117,7 +117,7 @@ describe("policies of a shoot's namespace", () => {
     for (const port of [2380, 2382]) expect(may(a.apiServer, a.etcd, port)).toBe(false);
   });
 
-  it('let API servers be called as by their Services, and at no other port', () => {
+  it('permit connections to API servers like their Services, at no other port', () => {
     // The first address of a node's range is how some networks have it call pods of other nodes, also for others.
     const byNode = '10.160.5.0';
     for (const from of [a.controllerManager, a.scheduler, a.machine, STRANGER, OPERATOR, HOST, byNode, '192.0.2.1'])
@@ -125,14 +125,14 @@ describe("policies of a shoot's namespace", () => {
     for (const from of [a.machine, b.machine, STRANGER]) expect(may(from, a.apiServer, 8133)).toBe(false);
   });
 
-  it('let machines call API servers of the same tenant, of a hub for example, and nothing else there', () => {
+  it("permit machines to reach API servers of the same tenant, for example a hub's, and nothing else there", () => {
     for (const to of [a2.apiServer, a2.controlPlaneMachine])
       expect([to, may(a.machine, to, 6443), may(a.machine, to, 443)]).toEqual([to, true, false]);
     for (const to of [a2.etcd, a2.scheduler, a2.machine]) expect([to, may(a.machine, to, 6443)]).toEqual([to, false]);
     expect(may(a.controllerManager, a2.apiServer, 6443)).toBe(false);
   });
 
-  it('keep every pod of another tenant away, both ways', () => {
+  it('separate pods of other tenants in both directions', () => {
     for (const [from, source] of Object.entries(b))
       for (const [to, target] of Object.entries(a))
         for (const [port, protocol] of [
@@ -149,7 +149,7 @@ describe("policies of a shoot's namespace", () => {
         }
   });
 
-  it('let a control plane out to its own namespace alone', () => {
+  it("restrict a control plane's egress to its own namespace", () => {
     for (const from of [a.apiServer, a.etcd, a.controllerManager, a.scheduler])
       for (const [to, port] of [
         [NODE, API_SERVER_OF_SEED],
@@ -163,7 +163,7 @@ describe("policies of a shoot's namespace", () => {
     expect(may(a.apiServer, '239.1.2.3', 4789, 'udp')).toBe(true);
   });
 
-  it('let machines out to the world, names and images, and to nothing of the seed', () => {
+  it('permit machines the internet, DNS and images, and nothing of the seed', () => {
     for (const [to, port, protocol] of [
       ['192.0.2.1', 443, 'tcp'],
       ['10.0.0.1', 443, 'tcp'],
@@ -184,14 +184,14 @@ describe("policies of a shoot's namespace", () => {
       expect([to, port, may(a.machine, to, port)]).toEqual([to, port, false]);
   });
 
-  it('keep machines from ranges that the seed blocks, and take IPv6 and everything for ranges, too', () => {
+  it("block the seed's blocked ranges for machines, including IPv6 and all addresses", () => {
     const may = mayMachine({ networks: { ...networks, blockCIDRs: ['198.51.100.7/24', 'fd00::/8'] } });
     expect([may('198.51.100.1', 443), may('192.0.2.1', 443), may(a.apiServer, 6443)]).toEqual([false, true, true]);
     const nowhere = mayMachine({ networks: { ...networks, blockCIDRs: ['0.0.0.0/0'] } });
     expect([nowhere('192.0.2.1', 443), nowhere(a.apiServer, 6443)]).toEqual([false, true]);
   });
 
-  it('keep machines from nodes and API servers that were seen, where the seed says no range of nodes', () => {
+  it('block observed nodes and API servers for machines, where the seed names no node range', () => {
     const { nodes: _, ...unsaid } = networks;
     const nodeAddresses = [NODE, '203.0.113.4', 'node-1', 'fd00::1'];
     const may = mayMachine({ networks: unsaid, nodeAddresses, apiServers: ['203.0.113.9', 'api.example.com'] });
@@ -208,12 +208,12 @@ describe("policies of a shoot's namespace", () => {
       expect([to, port, may(to, port)]).toEqual([to, port, allowed]);
   });
 
-  it('keep machines from API servers of the seed that are outside of the range of nodes, too', () => {
+  it("block the seed's API servers outside the node range for machines", () => {
     const may = mayMachine({ nodeAddresses: ['203.0.113.4'], apiServers: ['203.0.113.9'] });
     for (const to of ['203.0.113.4', '203.0.113.9']) expect([to, may(to, 443)]).toEqual([to, false]);
   });
 
-  it('stay short and equal however many nodes there are and in whatever order they are seen', () => {
+  it('stay short and equal for any number and order of nodes', () => {
     const { nodes: _, ...unsaid } = networks;
     const nodeAddresses = Array.from({ length: 1000 }, (__, index) => `10.9.${index >> 6}.${(index & 63) * 3}`);
     const made = (addresses: string[]) =>
@@ -226,13 +226,13 @@ describe("policies of a shoot's namespace", () => {
     expect([may('10.8.0.1', 443), may('10.10.0.1', 443)]).toEqual([true, true]);
   });
 
-  it('keep frames of the cluster network among machines and API servers of one cluster', () => {
+  it('keep frames of the cluster network within one cluster', () => {
     for (const to of [a.machineToo, a.apiServer, '239.1.2.3']) expect(may(a.machine, to, 4789, 'udp')).toBe(true);
     for (const to of [b.machine, b.apiServer, '239.4.5.6', '224.0.0.1'])
       expect(may(a.machine, to, 4789, 'udp')).toBe(false);
   });
 
-  it('are one object where no machine is in the seed, with the port of the tunnel where machines come by it', () => {
+  it("are one object without machines in the seed, with the tunnel's port where it is used", () => {
     const [policy, ...more] = networkPolicies(tenant('a', { machinesOutside: true }), {
       ...around,
       hasMachines: false,

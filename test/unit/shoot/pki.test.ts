@@ -13,7 +13,7 @@ const planned = (existing: PKIData, now = NOW, changed = parameters) =>
   planShootPKI(existing, changed, now).issue.map(({ id, reason }) => `${id} ${reason}`);
 
 describe('planShootPKI', () => {
-  it('asks for everything when there is nothing', () => {
+  it('issues everything without existing certificates', () => {
     const plan = planShootPKI({}, parameters, NOW);
     expect(plan.nextRenewal).toBeUndefined();
     expect(plan.issue.every(({ reason }) => reason === 'missing')).toBe(true);
@@ -21,7 +21,7 @@ describe('planShootPKI', () => {
     expect(Object.keys(pki)).toHaveLength(plan.issue.length * 2);
   });
 
-  it('asks for nothing when all is there, and says when to look again', () => {
+  it('issues nothing when everything exists, and names the next check', () => {
     const plan = planShootPKI(pki, parameters, NOW);
     expect(plan.issue).toEqual([]);
     expect(plan.nextRenewal!.getTime()).toBeGreaterThan(later(0.9).getTime());
@@ -41,7 +41,7 @@ describe('planShootPKI', () => {
     expect(planned(pki, NOW, { ...parameters, apiServerAddress: '10.1.0.99' })).toEqual(['kube-apiserver changed']);
   });
 
-  it("has the cluster's names in the API server's certificate, and makes nothing anew where there are none", async () => {
+  it("includes the cluster's names in the API server's certificate, and renews nothing without names", async () => {
     const named = { ...controlPlane(), hostNames: ['api.shop.example.com'] };
     expect(planned(pki, NOW, pkiParameters(named))).toEqual(['kube-apiserver changed']);
     const certificate = new X509Certificate((await pkiOf(named))['kube-apiserver.crt']!);
@@ -49,7 +49,7 @@ describe('planShootPKI', () => {
     expect(new X509Certificate(pki['kube-apiserver.crt']!).subjectAltName).not.toContain('example.com');
   });
 
-  it('has names beside the address in the kubeconfig, which goes on using the address', () => {
+  it('includes names beside the address in the kubeconfig, which keeps using the address', () => {
     const names = { external: 'api.shop.example.com' };
     const text = adminKubeconfig(controlPlane(), pki, names);
     expect(parseUntrustedKubeconfig(text).server).toBe('https://10.1.0.10:6443');
@@ -59,7 +59,7 @@ describe('planShootPKI', () => {
     expect(adminKubeconfig(controlPlane(), pki)).not.toContain('external');
   });
 
-  it('has no certificate but of authorities that lasts longer than 60 days, and none with rights that nobody can take back', () => {
+  it('issues only CAs for more than 60 days, and no certificate with irrevocable rights', () => {
     for (const [id, cert] of Object.entries(pki).filter(([file]) => file.endsWith('.crt'))) {
       const { ca, subject, validToDate } = new X509Certificate(cert);
       if (!ca) expect([id, +validToDate <= +later(60)]).toEqual([id, true]);
@@ -67,7 +67,7 @@ describe('planShootPKI', () => {
     }
   });
 
-  it('renews the admin after a day, other leaves after 48, authorities 30 days before their end', () => {
+  it("renews the admin's after a day, other leaves after 48, CAs 30 days before expiry", () => {
     expect(planned(pki, later(0.9))).toEqual([]);
     expect(planned(pki, later(1.1))).toEqual(['admin expiring']);
     expect(planned(pki, later(47))).toEqual(['admin expiring']);
@@ -77,7 +77,7 @@ describe('planShootPKI', () => {
     expect(planned(pki, later(3621))).toContain('ca expiring');
   });
 
-  it('replaces a certificate of 90 days, as older operators made them, within a day', async () => {
+  it('replaces a 90-day certificate of an older operator within a day', async () => {
     const ca = { cert: pki['ca.crt']!, key: pki['ca.key']! };
     const old = await issue(ca, {
       commonName: 'coppice:admin',
@@ -89,7 +89,7 @@ describe('planShootPKI', () => {
     expect(planned({ ...pki, 'admin.crt': old.cert, 'admin.key': old.key }, later(1))).toEqual(['admin expiring']);
   });
 
-  it('has a reader that looks once a day, or whose operator was away for five days, never without a valid certificate', async () => {
+  it('leaves a daily reader, or one with its operator down for five days, never without a valid certificate', async () => {
     let data = pki;
     let held = data['admin.crt']!;
     const seen = new Set([held]);
@@ -107,7 +107,7 @@ describe('planShootPKI', () => {
     expect(seen.size).toBeGreaterThan(20);
   });
 
-  it('notices a leaf of another authority', async () => {
+  it('replaces a leaf of another CA', async () => {
     const other = await createCA({ commonName: 'ca-front-proxy', days: 3650, now: NOW });
     const swapped = { ...pki, 'ca-front-proxy.crt': other.cert, 'ca-front-proxy.key': other.key };
     expect(planned(swapped)).toEqual(['front-proxy-client authority']);
@@ -115,7 +115,7 @@ describe('planShootPKI', () => {
 });
 
 describe('issueShootPKI', () => {
-  it('makes what was planned and keeps the rest', async () => {
+  it('issues the plan and keeps the rest', async () => {
     const grown = pkiParameters(controlPlane(3));
     const data = await issueShootPKI(pki, planShootPKI(pki, grown, NOW), grown, NOW);
     expect(planShootPKI(data, grown, NOW).issue).toEqual([]);
@@ -123,7 +123,7 @@ describe('issueShootPKI', () => {
     expect(changed.sort()).toEqual(['etcd.crt', 'etcd.key']);
   });
 
-  it('renews an authority without disturbing what it signed', async () => {
+  it('renews a CA without invalidating what it signed', async () => {
     const plan = { issue: [{ id: 'ca', reason: 'expiring' as const }] };
     const data = await issueShootPKI(pki, plan, parameters, later(3621));
     expect(data['ca.key']).toBe(pki['ca.key']);
@@ -131,7 +131,7 @@ describe('issueShootPKI', () => {
     expect(issuedBy(data['admin.crt']!, data['ca.crt']!)).toBe(true);
   });
 
-  it('gives the API server every name it is called by', () => {
+  it('includes every name of the API server', () => {
     expect(
       certificateMatches(pki['kube-apiserver.crt']!, {
         commonName: 'kube-apiserver',

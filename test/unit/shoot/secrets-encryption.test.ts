@@ -23,7 +23,7 @@ function apiServer(keys: Record<string, string>) {
   };
 }
 
-it('a new cluster has API servers that write Secrets with its key from the first on, and nothing more is written for it', () => {
+it("a new cluster's API servers encrypt Secrets from the start, without a rewrite", () => {
   const keys = planEncryption(pki, { ...asked, isNew: true });
   const { arguments: args, told } = apiServer(keys);
   expect(args).toContain('--encryption-provider-config=/etc/kubernetes/encryption.json');
@@ -31,19 +31,19 @@ it('a new cluster has API servers that write Secrets with its key from the first
   expect(controlPlaneObjects(values, keys)).toHaveLength(controlPlaneObjects(values, pki).length);
 });
 
-it('a cluster from before there were keys goes on with Secrets as they are, until all its API servers know the key', () => {
+it('a cluster without encryption keys keeps plain Secrets until all its API servers know the key', () => {
   const { told } = apiServer(planEncryption(pki, asked));
   expect(told?.map((provider: object) => Object.keys(provider)[0])).toEqual(['identity', 'secretbox']);
 });
 
-it('stays as it is where nothing is asked for', () => {
+it('the encryption state is unchanged without a request', () => {
   const keys = planEncryption(pki, { ...asked, isNew: true });
   expect(planEncryption(keys, asked)).toBe(keys);
   // Once the keys are there, the cluster is no longer taken for one without Secrets.
   expect(planEncryption(keys, { ...asked, isNew: true })).toBe(keys);
 });
 
-it('every step of a rotation rolls the API servers, and no further key comes in meanwhile', () => {
+it('every step of a rotation rolls the API servers, and no further rotation begins meanwhile', () => {
   const first = planEncryption(pki, { ...asked, isNew: true });
   const rotating = planEncryption(first, { ...asked, rotate: true });
   expect(planEncryption(rotating, { ...asked, rotate: true })).toBe(rotating);
