@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { findCondition, isTrue } from '../../operator/api/conditions.ts';
 import { ANNOTATIONS } from '../../operator/api/group.ts';
 import { backupBucketName, COMPONENTS } from '../../operator/api/names.ts';
@@ -25,7 +25,6 @@ import {
   follow,
   garden,
   gardenClient,
-  kubectl,
   makeCluster,
   type Name,
   ok,
@@ -34,8 +33,10 @@ import {
   until,
   untilReady,
 } from '../kit/garden.ts';
-import { runCommand, startCommand } from '../kit/run.ts';
+import { COPPICE, runCommand, startCommand } from '../kit/run.ts';
+import { argsOnPage, commandsOnPage } from '../kit/task-pages/on-page.ts';
 import { testTools } from '../kit/tools.ts';
+import { openShell } from '../kit/transcripts/walk.ts';
 
 interface Listed {
   name: string;
@@ -64,6 +65,14 @@ e2e('backups of the etcd of a hosted cluster', () => {
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1));
   };
+
+  /** A command of the page for the embedded garden and this cluster, with more time than an idle machine needs. */
+  const ofThisCluster = (command: string): string =>
+    command
+      .replace('kubectl --kubeconfig eu.yaml', 'kubectl --context coppice/garden')
+      .replace('shoot--default--demo', seedNamespace(cluster))
+      .replace('shoot demo', `shoot ${cluster.name}`)
+      .replace('--timeout=60s', '--timeout=240s');
 
   /** What the cluster's Secret says. */
   const password = async (): Promise<string> => {
@@ -123,8 +132,18 @@ e2e('backups of the etcd of a hosted cluster', () => {
   it('takes one now, downloads it for nobody else to read, and never over a file', async () => {
     const file = join(folder, 'snapshot.db');
     const before = await list(cluster);
-    ok(await coppice(['backups', cluster.name, '--now', '--download', file], { timeoutMs: PATIENCE_MS }));
+    const named = { demo: cluster.name };
+    const now = argsOnPage('docs/tasks/backups.md', 'coppice backups demo --now', named);
+    ok(await coppice(now, { timeoutMs: PATIENCE_MS }));
+    const download = { ...named, 'demo.db': file };
+    ok(await coppice(argsOnPage('docs/tasks/backups.md', 'coppice backups demo --download demo.db', download)));
     const newest = (await list(cluster)).at(-1)!;
+    const place = { NAME: cluster.name, NAMESPACE: cluster.namespace };
+    for (const args of [
+      argsOnPage('docs/tasks/backups.md', 'coppice backups demo', named),
+      argsOnPage('docs/tasks/alerts.md', 'coppice backups NAME -n NAMESPACE', place),
+    ])
+      expect(ok(await coppice(args))).toContain(newest.name);
     expect(before.map(({ name }) => name)).not.toContain(newest.name);
     const { mode, size } = await stat(file);
     expect([mode & 0o777, size]).toEqual([0o600, newest.size]);
@@ -184,36 +203,25 @@ e2e('backups of the etcd of a hosted cluster', () => {
     await untilReady(cluster);
   });
 
-  it('brings a cluster back, by hand as docs/tasks/restore.md says', async () => {
-    const namespace = seedNamespace(cluster);
-    const [file, inSeed] = [join(folder, 'snapshot.db'), ['-n', namespace]];
-    const run = async (...args: string[]) => ok(await kubectl(args, { timeoutMs: PATIENCE_MS })).trim();
+  it('brings a cluster back, by hand by the commands of docs/tasks/restore.md', async () => {
     const before = await clusterClient(cluster);
     await before.delete(CONFIGMAPS, 'kept', 'default');
     await before.delete(SECRETS, 'kept', 'default');
-    const ignored = 'shoot.gardener.cloud/ignore';
-    await run('annotate', 'shoot', cluster.name, `${ignored}=true`);
-    await run(...inSeed, 'scale', 'deployment/kube-apiserver', 'statefulset/etcd-main', '--replicas=0');
-    await run(...inSeed, 'wait', 'pod/etcd-main-0', '--for=delete', '--timeout=240s');
-
-    const address = await run(...inSeed, 'get', 'service', 'etcd-main-0', '-o', 'jsonpath={.spec.clusterIP}');
-    const volume = await run(...inSeed, 'get', 'pvc', 'data-etcd-main-0', '-o', 'jsonpath={.spec.volumeName}');
-    const path = await run('get', 'pv', volume, '-o', 'jsonpath={.spec.hostPath.path}');
-    const data = join(path, 'data');
-    const { uid, gid } = await stat(data);
-    await rm(data, { recursive: true });
-    const { etcdutl } = tools;
-    const peer = `https://${address}:2380`;
-    const restore = ['snapshot', 'restore', file, '--data-dir', data, '--name', 'etcd-main-0'];
-    const member = ['--initial-cluster', `etcd-main-0=${peer}`, '--initial-advertise-peer-urls', peer];
-    const revisions = ['--initial-cluster-token', namespace, '--bump-revision', '1000000000', '--mark-compacted'];
-    ok(await runCommand(etcdutl, [...restore, ...member, ...revisions]));
-    ok(await runCommand('chown', ['-R', `${uid}:${gid}`, data]));
-
-    await run(...inSeed, 'scale', 'deployment/kube-apiserver', 'statefulset/etcd-main', '--replicas=1');
-    await run(...inSeed, 'rollout', 'status', 'statefulset/etcd-main', '--timeout=240s');
-    await run(...inSeed, 'rollout', 'status', 'deployment/kube-apiserver', '--timeout=240s');
-    await run('annotate', 'shoot', cluster.name, `${ignored}-`);
+    const kubeconfig = join(folder, 'config');
+    const shell = openShell({ home: garden.home, tools: inject('tools'), kubectl: inject('kubectl'), kubeconfig });
+    const here = `cd ${folder}; PATH=$PATH:${dirname(tools.etcdutl)}; ${COPPICE} kubeconfig --garden --merge`;
+    try {
+      const [download, ...steps] = commandsOnPage('docs/tasks/restore.md');
+      // The snapshot from before the key that the cluster writes with now is there already.
+      expect(download).toBe('coppice backups demo --download demo.db');
+      await rename(join(folder, 'snapshot.db'), join(folder, 'demo.db'));
+      for (const step of [here, ...steps]) {
+        const said = await shell.run(ofThisCluster(step), PATIENCE_MS);
+        expect(said.code, `${step}: ${said.output}`).toBe(0);
+      }
+    } finally {
+      await shell.end();
+    }
     await untilReady(cluster);
     const restored = await (await clusterClient(cluster)).get(CONFIGMAPS, 'kept', 'default');
     expect(restored.data).toEqual({ what: 'a treasure' });

@@ -18,6 +18,7 @@ import { coppice, e2e, kubectl, ok, garden as shared, temporaryFile } from '../k
 import { type Internet, makeInternet, whyNoEgress } from '../kit/internet.ts';
 import { leftOvers } from '../kit/left-overs.ts';
 import { OwnGarden } from '../kit/own-garden.ts';
+import { argsOnPage } from '../kit/task-pages/on-page.ts';
 import { echoService, run, VALIDATING_WEBHOOKS, validatingWebhook } from '../kit/workload.ts';
 
 const namesFrom = (count: number) => Array.from({ length: count }, (_, ordinal) => `${COMPONENTS.etcd}-${ordinal}`);
@@ -251,10 +252,13 @@ e2e('a garden whose processes are killed', () => {
         expect(routes.match(/^default .*/gm)).toEqual([expect.stringContaining('dev egress')]);
         await reaches();
 
-        ok(await garden.coppice(['up', '--detach', '--no-egress']));
+        const status = async () => (await garden.coppice(['status'])).stdout;
+        ok(await garden.coppice([...argsOnPage('docs/tasks/egress.md', 'coppice up --egress public'), '--detach']));
+        expect(await status()).toContain('Pods reach the internet, but no private network');
+        ok(await garden.coppice([...argsOnPage('docs/tasks/egress.md', 'coppice up --no-egress'), '--detach']));
         expect((await get(`http://${internet.address}/`)).stderr).toMatch(/unreachable|no route to host/);
         expect((await get('http://www.example.test/')).code).not.toBe(0);
-        expect((await garden.coppice(['status'])).stdout).toContain('Pods reach nothing outside the garden');
+        expect(await status()).toContain('Pods reach nothing outside the garden');
       } finally {
         onLoopback.close();
         await client.close();

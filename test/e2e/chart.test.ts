@@ -1,17 +1,13 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { dump, loadAll } from 'js-yaml';
 import { afterAll, beforeAll, expect, inject, it, onTestFinished } from 'vitest';
 import { isTrue } from '../../operator/api/conditions.ts';
 import { ANNOTATIONS, API_VERSION } from '../../operator/api/group.ts';
 import type { Shoot } from '../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
-import {
-  buildOperatorImage,
-  operatorImageName,
-} from '../../operator/garden/images/operator-image/build-operator-image.ts';
-import { Toolchain } from '../../operator/garden/toolchain/toolchain.ts';
+import { operatorImageName } from '../../operator/garden/images/operator-image/build-operator-image.ts';
 import type { KubeClient } from '../../operator/kube/client.ts';
 import { execInPod } from '../../operator/kube/pod-exec.ts';
 import {
@@ -44,6 +40,7 @@ import {
   untilReady,
 } from '../kit/garden.ts';
 import { type CommandResult, runCommand } from '../kit/run.ts';
+import { commandOnPage } from '../kit/task-pages/on-page.ts';
 import { testTools } from '../kit/tools.ts';
 import { echo, untilPods } from '../kit/workload.ts';
 
@@ -60,6 +57,9 @@ const BUDGET = { [LATER_FIELD]: { budgets: [{ nodes: 1 }] } };
 const METRICS_PORT = 8080;
 const OTHER_PORT = 9090;
 const HELM_MS = 5 * 60_000;
+const WITHIN = ['--timeout', '4m'];
+const REPOSITORY = 'registry.example.com/platform/coppice-operator';
+const IMAGE = `${REPOSITORY}:0.1.0`;
 /** Of the container, in bytes, under either kind of cgroups. */
 const PEAK_MEMORY = `
 const read = (name) => { try { return require('node:fs').readFileSync('/sys/fs/cgroup/' + name, 'utf8') } catch {} };
@@ -71,6 +71,8 @@ e2e('the operator as a pod, by the chart', () => {
   let client: KubeClient;
   let kubeconfig: string;
   let folder: string;
+  /** Runs a command of a page, with more options at its end. */
+  let shell: (command: string, ...more: string[]) => Promise<CommandResult>;
   let helm: (...args: string[]) => Promise<CommandResult>;
   const inner: Name = { name: 'inner', namespace: 'default' };
 
@@ -135,19 +137,28 @@ e2e('the operator as a pod, by the chart', () => {
   beforeAll(async () => {
     platform = await makeCluster({ dataPlaneNodes: 2 });
     folder = await mkdtemp(join(tmpdir(), 'coppice-chart-'));
-    const toolchain = new Toolchain({ dir: inject('tools') });
-    try {
-      // Where the garden's mirror takes images from, and so all its machines.
-      await buildOperatorImage(await operatorImageName(), toolchain);
-    } finally {
-      await toolchain.close();
-    }
     const { helm: program } = await testTools('helm');
+    const PATH = [dirname(program), dirname(inject('kubectl')), process.env.PATH].join(delimiter);
+    // The garden's mirror, and so all its machines, take images from the folder of tools too.
+    const made = { [IMAGE]: await operatorImageName(), 'operator.tar': join(folder, 'operator.tar') };
+    const make = commandOnPage(
+      'docs/tasks/install.md',
+      'npm run image -- --name registry.example.com/platform/coppice-operator:0.1.0 --output operator.tar',
+      made,
+    );
+    ok(
+      await runCommand('bash', ['-c', make], {
+        env: { ...process.env, PATH, COPPICE_TOOLS: inject('tools') },
+        timeoutMs: HELM_MS,
+      }),
+    );
     await untilReady(platform);
     client = await clusterClient(platform);
     const file = await kubeconfigFile(platform);
     kubeconfig = await readFile(file, 'utf8');
-    const env = { PATH: process.env.PATH, HOME: folder, KUBECONFIG: file };
+    const env = { PATH, HOME: folder, KUBECONFIG: file };
+    shell = (command, ...more) =>
+      runCommand('bash', ['-c', `${command} "$@"`, 'bash', ...more], { env, timeoutMs: HELM_MS });
     helm = (...args) => runCommand(program, [...args, '--namespace', NAMESPACE], { env, timeoutMs: HELM_MS });
     await client.create({
       apiVersion: 'v1',
@@ -165,7 +176,16 @@ e2e('the operator as a pod, by the chart', () => {
     const values = join(folder, 'values.yaml');
     await writeFile(values, dump(valuesWithCloud(await operatorImageName())));
     // Without its Job, which in the image of today would bring today's CRDs.
-    ok(await helm('install', 'coppice', EARLIER_CHART, '--no-hooks', '--values', values, '--wait', '--timeout', '4m'));
+    const instead = {
+      'charts/coppice': EARLIER_CHART,
+      [REPOSITORY]: (await operatorImageName()).replace(/:[^:]*$/, ''),
+    };
+    const install = commandOnPage(
+      'docs/tasks/install.md',
+      'helm install coppice charts/coppice --namespace coppice-system --wait --set image.repository=registry.example.com/platform/coppice-operator',
+      instead,
+    );
+    ok(await shell(install, '--no-hooks', '--values', values, ...WITHIN));
     const pods = await operators();
     expect(pods).toHaveLength(2);
     expect(pods.map(({ metadata }) => metadata.name)).toContain(await leader());
@@ -202,9 +222,13 @@ e2e('the operator as a pod, by the chart', () => {
 
   it('is upgraded with CRDs that have changed, and clusters keep running', async () => {
     const { metadata } = (await untilInner((found) => found, 'to be there')) as WorkerCluster;
-    // As the guide says: values of the install stay, and those that the new chart adds have their defaults.
-    const tag = `image.tag=${(await operatorImageName()).split(':').at(-1)}`;
-    ok(await helm('upgrade', 'coppice', CHART, '--reset-then-reuse-values', '--set', tag, '--wait', '--timeout', '4m'));
+    // Values of the install stay, and those that the new chart adds have their defaults.
+    const upgrade = commandOnPage(
+      'docs/tasks/upgrade-coppice.md',
+      'helm upgrade coppice charts/coppice --namespace coppice-system --reset-then-reuse-values --set image.tag=0.2.0',
+      { '0.2.0': (await operatorImageName()).split(':').at(-1)! },
+    );
+    ok(await shell(upgrade, '--wait', ...WITHIN));
     const { template } = (await client.get<Deployment>(DEPLOYMENTS, OPERATOR, NAMESPACE)).spec;
     expect(template.spec.initContainers.map(({ name }: { name: string }) => name)).toContain('cloud');
     expect(fieldsOfPools(await crd())).toContain(LATER_FIELD);
@@ -212,7 +236,7 @@ e2e('the operator as a pod, by the chart', () => {
     await client.mergePatch(WORKERCLUSTERS, inner.name, inner.namespace, { spec });
     const found = await untilInner((one) => one?.spec.pools?.[0]?.disruption && isReady(3)(one) && one, 'to have it');
     expect(found.metadata.uid).toBe(metadata.uid);
-    ok(await helm('test', 'coppice'));
+    ok(await shell(commandOnPage('docs/tasks/install.md', 'helm test coppice --namespace coppice-system')));
   });
 
   it("makes and takes down a cluster of a cloud by Pulumi's engine, with plugins that were put there", async () => {
@@ -326,6 +350,17 @@ e2e('the operator as a pod, by the chart', () => {
     expect(await reads('operator', METRICS_PORT)).toBe(true);
   });
 
+  it('is watched by Prometheus once it is told who may read metrics', async () => {
+    await client.apply(serviceMonitors());
+    const watch = commandOnPage(
+      'docs/tasks/watch.md',
+      'helm upgrade coppice charts/coppice --namespace coppice-system --reset-then-reuse-values --set monitoring.serviceMonitor.enabled=true --set-json \'networkPolicy.metricsFrom=[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"monitoring"}}}]\'',
+    );
+    ok(await shell(watch, '--wait', ...WITHIN));
+    const path = `/apis/monitoring.coreos.com/v1/namespaces/${NAMESPACE}/servicemonitors/coppice`;
+    expect(await client.request('GET', path)).toMatchObject({ kind: 'ServiceMonitor' });
+  });
+
   it('is rolled back, and takes back nothing of what CRDs have', async () => {
     ok(await helm('rollback', 'coppice', '1', '--wait', '--timeout', '4m'));
     expect(fieldsOfPools(await crd())).toContain(LATER_FIELD);
@@ -339,17 +374,36 @@ e2e('the operator as a pod, by the chart', () => {
   });
 
   it('is not uninstalled while a cluster is there, and is when it is gone', async () => {
-    const refused = await helm('uninstall', 'coppice');
+    const uninstall = commandOnPage('docs/tasks/uninstall.md', 'helm uninstall coppice --namespace coppice-system');
+    const refused = await shell(uninstall);
     expect(refused.code).not.toBe(0);
     expect(refused.stdout + refused.stderr).toContain('1 cluster is left: WorkerCluster default/inner. Delete');
     expect(await operators()).toHaveLength(2);
 
     await client.delete(WORKERCLUSTERS, inner.name, inner.namespace);
     await untilInner((found) => !found, 'to be gone');
-    ok(await helm('uninstall', 'coppice', '--wait'));
+    ok(await shell(uninstall, '--wait'));
     expect(await client.getOrUndefined(DEPLOYMENTS, OPERATOR, NAMESPACE)).toBeUndefined();
     // Helm leaves CRDs, and with them what people wrote.
     const ours = (await client.list(CRDS)).items.filter(({ spec }) => spec.group === 'multi-cluster.demo.io');
     expect(ours).toHaveLength((await readdir(`${CHART}/crds`)).length);
   });
+});
+
+/** The kind of Prometheus' operator, as far as the chart needs it. */
+const serviceMonitors = (): KubeObject => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'servicemonitors.monitoring.coreos.com' },
+  spec: {
+    group: 'monitoring.coreos.com',
+    scope: 'Namespaced',
+    names: { kind: 'ServiceMonitor', plural: 'servicemonitors', singular: 'servicemonitor' },
+    versions: [
+      {
+        ...{ name: 'v1', served: true, storage: true },
+        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+      },
+    ],
+  },
 });

@@ -1,8 +1,8 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { findCondition, isTrue } from '../../operator/api/conditions.ts';
 import { LABELS } from '../../operator/api/group.ts';
 import { COMPONENTS, kubeconfigSecretName } from '../../operator/api/names.ts';
@@ -62,8 +62,13 @@ import {
   type TestRegistry,
   type TokenServer,
 } from '../kit/registry.ts';
+import { COPPICE, owned, runCommand } from '../kit/run.ts';
+import { argsOnPage, commandOnPage, outputOnPage } from '../kit/task-pages/on-page.ts';
 import { timed } from '../kit/timed.ts';
 import { claimOf, DATA, echoService, run, untilPods } from '../kit/workload.ts';
+
+/** What each computer carries is another number. */
+const MOST = /\b(most|for) \d+/g;
 
 e2e('a local cluster with two nodes', () => {
   let cluster: Name;
@@ -257,7 +262,9 @@ e2e('a local cluster with two nodes', () => {
       await create('not-allowed', `${registry.host}/team/app:v1`);
       await says('not-allowed', 'coppice up --registry HOST:PORT');
       const { host } = new URL(tokens.url);
-      ok(await coppice(['up', '--detach', ...[registry.host, own.host, host].flatMap((one) => ['--registry', one])]));
+      const named = { 'localhost:5001': registry.host };
+      const up = argsOnPage('docs/tasks/images.md', 'coppice up --detach --registry localhost:5001', named);
+      ok(await coppice([...up, '--registry', own.host, '--registry', host]));
       await create('from-elsewhere', `${registry.host}/team/app:v1`);
       await runs('from-elsewhere');
       await create('not-there', `${registry.host}/team/none:v1`);
@@ -298,12 +305,38 @@ e2e('a local cluster with two nodes', () => {
       ok(await kubectl(['delete', 'pod', name, '--grace-period=1', '--wait'], { kubeconfig }));
     });
 
-    it('that "coppice load" brought', async () => {
+    it('that "coppice load" brought: of an archive, of Docker, and of standard input', async () => {
       const archive = await madeArchive(IMAGES.echo.ref);
-      ok(await coppice(['load', archive, '--as', 'loaded:v1', '--cluster', cluster.name]));
+      const load = argsOnPage('docs/tasks/images.md', 'coppice load app.tar --cluster demo', {
+        'app.tar': archive,
+        demo: cluster.name,
+      });
+      ok(await coppice([...load, '--as', 'loaded:v1']));
       await create('loaded', 'loaded:v1');
       await runs('loaded');
+
+      // A Docker that has one image.
+      const bin = join(root, 'bin');
+      await mkdir(bin);
+      await writeFile(join(bin, 'docker'), `#!/bin/sh\n[ "$2" = inspect ] || cat ${archive}\n`, { mode: 0o755 });
+      await symlink(COPPICE, join(bin, 'coppice'));
+      const env = { PATH: `${bin}:${process.env.PATH}` };
+      const here = owned({ home: garden.home, tools: inject('tools'), env });
+      const shell = (command: string) => runCommand('bash', ['-c', `set -o pipefail; ${command} --as piped:v1`], here);
+      ok(await shell(commandOnPage('docs/tasks/images.md', 'docker save app:dev | coppice load -')));
+      await create('piped', 'piped:v1');
+      await runs('piped');
+      expect(ok(await shell(commandOnPage('docs/tasks/images.md', 'coppice load app:dev')))).toContain('is loaded');
     });
+  });
+
+  it('is refused more nodes than this computer carries, in the words of the page', async () => {
+    const scale = argsOnPage('docs/tasks/local-capacity.md', 'coppice scale demo --nodes 4000', { demo: cluster.name });
+    const { code, stderr } = await coppice(scale);
+    await changeCluster(cluster, { dataPlaneNodes: 2 });
+    const said = stderr.trim().replaceAll(cluster.name, 'demo').replace(MOST, '$1 40');
+    expect([code, said]).toEqual([1, outputOnPage('docs/tasks/local-capacity.md', 'coppice scale demo --nodes 4000')]);
+    await untilReady(cluster);
   });
 
   it('is told at once that a name does not exist', async () => {

@@ -30,6 +30,7 @@ import {
   untilReady,
 } from '../kit/garden.ts';
 import { type RealControlPlanes, realControlPlanes } from '../kit/real-control-planes.ts';
+import { argsOnPage } from '../kit/task-pages/on-page.ts';
 
 const NAMESPACE = 'shop';
 const CLUSTER = 'aws:eks:Cluster';
@@ -243,12 +244,11 @@ e2e('clusters of managed services, in clouds that hand out real control planes',
         what: 'a report of what is left behind',
       });
       expect(report.message).toContain('coppice sweep');
-      const listed = ok(await coppice(['sweep', '--provider', 'aws', '--region', 'eu-central-1']));
+      const listed = ok(await coppice(argsOnPage('docs/tasks/sweep.md', 'coppice sweep')));
       expect(listed).toContain('eks:cluster');
       expect(cloud.resources({ type: CLUSTER })).toHaveLength(1);
-      ok(
-        await coppice(['sweep', '--provider', 'aws', '--region', 'eu-central-1', '--yes'], { timeoutMs: PATIENCE_MS }),
-      );
+      const remove = argsOnPage('docs/tasks/sweep.md', 'coppice sweep --provider aws --region eu-central-1 --yes');
+      ok(await coppice(remove, { timeoutMs: PATIENCE_MS }));
       expect(cloud.resources().map(({ type, name }) => `${type} ${name}`)).toEqual([]);
       expect(planes.names()).toEqual([]);
     });

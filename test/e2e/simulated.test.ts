@@ -17,11 +17,13 @@ import {
   kubectl,
   type Name,
   ok,
+  PATIENCE_MS,
   seedNamespace,
   seedPods,
   until,
   untilReady,
 } from '../kit/garden.ts';
+import { argsOnPage } from '../kit/task-pages/on-page.ts';
 
 e2e("the seeds' own manifest, at a simulated cloud", () => {
   const cluster: Name = { name: 'demo-worker-cluster', namespace: 'default' };
@@ -196,7 +198,10 @@ e2e("the seeds' own manifest, at a simulated cloud", () => {
         'to sleep',
       );
     const left = async () => (await seedPods(cluster)).map(({ metadata }) => metadata.name);
-    await changeCluster(cluster, { hibernation: { enabled: true } });
+    const named = { demo: cluster.name };
+    ok(await coppice(argsOnPage('docs/tasks/hibernation.md', 'coppice hibernate demo', named)));
+    const wait = argsOnPage('docs/tasks/hibernation.md', 'coppice wait demo --for Hibernated --timeout 5m', named);
+    ok(await coppice(wait, { timeoutMs: PATIENCE_MS }));
     expect((await asleep()).status?.lastErrors ?? []).toEqual([]);
     // kwok is one of them.
     expect(await left()).toEqual([]);
@@ -204,7 +209,8 @@ e2e("the seeds' own manifest, at a simulated cloud", () => {
     expect((await asleep(metadata.generation)).status?.nodes).toMatchObject({ desired: 0, current: 0, ready: 0 });
     expect(await left()).toEqual([]);
 
-    await changeCluster(cluster, { hibernation: { enabled: false } });
+    const wake = argsOnPage('docs/tasks/hibernation.md', 'coppice wake demo --wait', named);
+    ok(await coppice(wake, { timeoutMs: PATIENCE_MS }));
     const awake = await untilReady(cluster);
     expect(awake.status).toMatchObject({
       controlPlane: { desired: 3, ready: 3 },

@@ -37,6 +37,8 @@ export interface TestApiserver extends ApiserverAccess {
   compact(): Promise<void>;
   /** Everything that etcd holds, by key; objects are JSON with the flag `--storage-media-type=application/json`. */
   dump(): Promise<Record<string, string>>;
+  /** Has etcd hold what it held at a dump() with that flag. Leases, by which processes say that they live, stay as they are. */
+  restore(dumped: Readonly<Record<string, string>>): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -146,6 +148,11 @@ export async function startApiserver(options: ApiserverOptions = {}): Promise<Te
       if (!response.ok) throw new Error(`etcd ${path}: ${response.status} ${await response.text()}`);
       return (await response.json()) as T;
     };
+    const dump = async (): Promise<Record<string, string>> => {
+      const all = { key: encoded('/registry/'), range_end: encoded('/registry0') };
+      const { kvs } = await askEtcd<{ kvs: { key: string; value: string }[] }>('range', all);
+      return Object.fromEntries(kvs.map(({ key, value }) => [decoded(key), decoded(value)]));
+    };
     if (options.stored) {
       await untilServing(etcdUrl);
       for (const [key, value] of Object.entries(options.stored({ url, ca: ca.cert, readerToken })))
@@ -172,10 +179,14 @@ export async function startApiserver(options: ApiserverOptions = {}): Promise<Te
         const { header } = await askEtcd<{ header: { revision: string } }>('range', { key: encoded('x') });
         await askEtcd('compaction', { revision: header.revision, physical: true });
       },
-      async dump() {
-        const all = { key: encoded('/registry/'), range_end: encoded('/registry0') };
-        const { kvs } = await askEtcd<{ kvs: { key: string; value: string }[] }>('range', all);
-        return Object.fromEntries(kvs.map(({ key, value }) => [decoded(key), decoded(value)]));
+      dump,
+      async restore(dumped) {
+        const now = await dump();
+        const changed = (key: string) => !key.startsWith('/registry/leases/') && now[key] !== dumped[key];
+        for (const key of Object.keys(now).filter((key) => changed(key) && !(key in dumped)))
+          await askEtcd('deleterange', { key: encoded(key) });
+        for (const key of Object.keys(dumped).filter(changed))
+          await askEtcd('put', { key: encoded(key), value: encoded(dumped[key]!) });
       },
       stop,
     };

@@ -38,6 +38,7 @@ import { PATIENCE_MS } from './garden.ts';
 import { makeHome } from './home.ts';
 import { leftOvers } from './left-overs.ts';
 import { COPPICE, type CommandResult, owned, type RunOptions, runCoppice } from './run.ts';
+import { argsOnPage } from './task-pages/on-page.ts';
 
 const RETRY_MS = 300;
 
@@ -106,7 +107,10 @@ export class OwnGarden {
   }
 
   async up(): Promise<void> {
-    const { code, stdout, stderr } = await this.coppice(['up', '--detach']);
+    const { code, stdout, stderr } = await this.coppice([
+      ...argsOnPage('docs/tasks/egress.md', 'coppice up'),
+      '--detach',
+    ]);
     if (code !== 0) throw new Error(`coppice up failed: ${stderr}${stdout}`);
   }
 

@@ -7,8 +7,9 @@ type Tree = Record<string, unknown>;
 /**
  * Objects that a page shows as YAML. A part of one says after its fence of which file: `part-of=examples/burst/policy.yaml`. It is merged
  * into the first object there that has these fields; lists are replaced.
+ * @param parts false: whole objects only
  */
-export function manifestsIn(page: Page): { object: KubeObject; line: number }[] {
+export function manifestsIn(page: Page, { parts = true } = {}): { object: KubeObject; line: number }[] {
   return page.blocks
     .filter(({ language, code }) => language === 'yaml' || (language === '' && /^(apiVersion|kind):/.test(code)))
     .flatMap(({ code, info, line }) =>
@@ -17,7 +18,7 @@ export function manifestsIn(page: Page): { object: KubeObject; line: number }[] 
         if (!tree) return [];
         if (whole === undefined)
           return tree.apiVersion === undefined ? [] : [{ object: tree as unknown as KubeObject, line }];
-        return whole.endsWith('values.yaml')
+        return !parts || whole.endsWith('values.yaml')
           ? []
           : [{ object: merge(firstObject(whole), tree) as unknown as KubeObject, line }];
       }),

@@ -11,26 +11,18 @@ import type { Shoot } from '../../../operator/api/shoot.ts';
 import { askForCertificate, type WantedKubeconfig } from '../../../operator/cli/kubeconfig/ask.ts';
 import { main } from '../../../operator/cli/main.ts';
 import { createTerminal } from '../../../operator/cli/terminal.ts';
-import { answerRequest } from '../../../operator/controllers/kubeconfigs/controller.ts';
-import { requestsInformer } from '../../../operator/controllers/kubeconfigs/wiring.ts';
 import { KubeClient } from '../../../operator/kube/client.ts';
-import { type Controller, runController } from '../../../operator/kube/controller.ts';
-import { silent } from '../../../operator/kube/log.ts';
 import { CONFIGMAPS, CSRS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
-import { WorkQueue } from '../../../operator/kube/workqueue.ts';
 import { newCertificateRequest } from '../../../operator/pki/certificate-request.ts';
-import { requestedKey } from '../../../operator/pki/requested-key.ts';
 import { adminKubeconfig } from '../../../operator/shoot/kubeconfigs.ts';
 import { issueShootPKI, type PKIData, planShootPKI } from '../../../operator/shoot/pki.ts';
 import { adminAccess, viewerAccess } from '../../../operator/shoot/system-components.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
-
-type KubeconfigDependencies = Parameters<typeof answerRequest>[0];
+import { type AnsweredRequests, answerRequests } from '../../kit/kubeconfig-requests.ts';
 
 /** One API server is both the garden and the cluster that people want to come into: it trusts what the operator signs. */
 let api: TestApiserver;
-let controller: Controller;
-let world: KubeconfigDependencies;
+let world: AnsweredRequests;
 const { signal } = new AbortController();
 const NAMESPACE = 'shop';
 const wanted = (more: Partial<WantedKubeconfig> = {}): WantedKubeconfig => ({
@@ -72,32 +64,10 @@ beforeAll(async () => {
     metadata: { name: 'blue', namespace: NAMESPACE, ownerReferences: [{ uid: cluster.metadata.uid }] },
     status: { seedName: 'local' },
   } as unknown as Shoot;
-  const key = `${NAMESPACE}/blue`;
-  const garden = await as(OPERATOR_USER);
-  const requests = requestsInformer(garden, silent);
-  world = {
-    garden,
-    requests,
-    clusters: { get: (one) => (one === key ? (cluster as never) : undefined) },
-    shoots: { get: (one) => (one === key ? shoot : undefined) },
-    log: silent,
-    now: () => new Date(),
-    authority: async () => api.keys.ca,
-    publicKey: requestedKey,
-  };
-  const queue = new WorkQueue();
-  requests.onChange(({ object }) => queue.add(object.metadata.name));
-  requests.start();
-  await requests.whenSynced(AbortSignal.timeout(60_000));
-  controller = runController({
-    name: 'kubeconfigs',
-    queue,
-    reconcile: (name, stop) => answerRequest(world, name, stop),
-  });
+  world = await answerRequests(api, cluster, shoot);
 }, 180_000);
 afterAll(async () => {
-  await controller?.stop();
-  await world?.requests.stop();
+  await world?.stop();
   await api?.stop();
 });
 

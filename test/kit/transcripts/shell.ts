@@ -25,12 +25,12 @@ export class Shell {
     this.#child.stdin!.write('shopt -s expand_aliases\nexec 2>&1\n');
   }
 
-  /** Runs one command to its end. Rejects if the shell ends, or after `timeoutMs`. */
+  /** Runs one command, with its here-document if it has one, to its end. Rejects if the shell ends, or after `timeoutMs`. */
   async run(command: string, timeoutMs = 300_000): Promise<Ran> {
     const mark = randomUUID();
     const end = new RegExp(`${mark} (\\d+)\\n`);
     this.#said = '';
-    this.#child.stdin!.write(`${command} </dev/null\nprintf '%s %d\\n' ${mark} $?\n`);
+    this.#child.stdin!.write(`{ ${command}\n} </dev/null\nprintf '%s %d\\n' ${mark} $?\n`);
     const began = performance.now();
     for (;;) {
       const found = end.exec(this.#said);
