@@ -42,7 +42,7 @@ export function commandsOfTask(page: Page): TaskCommand[] {
   });
 }
 
-/** Commands of a block: lines that end in a backslash, and those of a here-document, belong to the one that begins there. */
+/** Commands of a block: lines that end in a backslash, those of a here-document, and those of a loop belong to the one that begins there. */
 function split(code: string): { text: string; at: number }[] {
   const commands: { text: string; at: number }[] = [];
   let end: string | undefined;
@@ -52,17 +52,23 @@ function split(code: string): { text: string; at: number }[] {
     if (last && (goesOn || end !== undefined)) last.text += `\n${line}`;
     else if (line.trim() !== '' && !/^\s*#/.test(line)) commands.push({ text: line, at });
     else continue;
-    if (end === undefined) [, end] = /<<-?\s*['"]?(\w+)/.exec(line) ?? [];
+    if (end === undefined) end = endOf(line);
     else if (line.trim() === end) end = undefined;
     goesOn = end === undefined && line.endsWith('\\');
   }
   return commands;
 }
 
+/** The line with which a here-document or a loop ends that begins in this line. */
+function endOf(line: string): string | undefined {
+  if (/^for .*\bdo$/.test(line)) return 'done';
+  return /<<-?\s*['"]?(\w+)/.exec(line)?.[1];
+}
+
 const nameOf = (text: string): string =>
   text
     .replace(/\\\n/g, ' ')
-    .replace(/\s+#\s.*$/m, '')
+    .replace(/\s+#\s.*$/gm, '')
     .replace(/\s+/g, ' ')
     .trim();
 
@@ -95,7 +101,7 @@ const BY_API = new Set([
   ...['apply', 'burst', 'delete', 'describe', 'get', 'hibernate', 'hubs', 'kubeconfig', 'rehearse', 'scale', 'upgrade'],
   ...['wait', 'wake'],
 ]);
-const PROGRAMS = new Set(['cd', 'git', 'grep', 'jq', 'kubectl', 'openssl']);
+const PROGRAMS = new Set(['cd', 'git', 'grep', 'jq', 'kubectl', 'openssl', 'sed']);
 
 /** Whether WALKED can run it: it needs an API server at most, and changes nothing of this machine. */
 export function isWalked({ name }: TaskCommand): boolean {

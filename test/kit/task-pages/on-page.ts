@@ -24,8 +24,8 @@ export function outputOnPage(page: string, name: string): string {
   return output;
 }
 
-/** All commands of a task page, for a test that runs them one after the other. */
-export const commandsOnPage = (page: string): string[] => commandsOfTask(readPage(page)).map(({ name }) => name);
+/** All commands of a task page, as they stand, for a test that runs them one after the other. */
+export const commandsOnPage = (page: string): string[] => commandsOfTask(readPage(page)).map(({ text }) => text);
 
 /** Its words after the program. */
 export const argsOnPage = (page: string, name: string, instead: Readonly<Record<string, string>> = {}): string[] =>
