@@ -46,7 +46,7 @@ const versionsOf = (crd: KubeObject): string[] => crd.spec.versions.map(({ name 
 const storedVersions = (crd: KubeObject): string[] => crd.status?.storedVersions ?? [];
 
 /** Negative: `a` is older. Of a pre-release (1.2.0-rc.1) only the numbers before the dash are compared. */
-export function compareReleases(a: string, b: string): number {
+function compareReleases(a: string, b: string): number {
   const numbers = (text: string) => text.split(/[-+]/)[0]!.split('.').map(Number);
   const [left, right] = [numbers(a), numbers(b)];
   for (let i = 0; i < 3; i++) {

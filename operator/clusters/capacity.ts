@@ -106,7 +106,7 @@ export function nodeAmounts(node: Node): PodAmounts {
 }
 
 /** Addresses that pods can get from an IPv4 range: all but the network's, the gateway's and the broadcast's. */
-export function podAddresses(range: string | undefined): number {
+function podAddresses(range: string | undefined): number {
   const all = ipv4Range(range ?? '');
   return all ? Math.max(0, Number(all.size) - 3) : 0;
 }

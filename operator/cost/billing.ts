@@ -22,7 +22,7 @@ export interface ClusterBilling {
 }
 
 /** Default: billed continuously. */
-export const EXACT: Billing = { stepMs: 1, minimumMs: 0 };
+const EXACT: Billing = { stepMs: 1, minimumMs: 0 };
 
 const HOUR_MS = 3_600_000n;
 

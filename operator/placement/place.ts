@@ -2,8 +2,6 @@ import type { Seed } from '../api/seed.ts';
 import { FILTERS, type PlacementInput, READY_FILTER } from './filters.ts';
 import { SCORES } from './scores.ts';
 
-export type { PlacementInput } from './filters.ts';
-
 /** Result of one filter. */
 interface PlacementStep {
   filter: string;

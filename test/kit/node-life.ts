@@ -4,9 +4,10 @@ import { fitPod } from '../../operator/burst/fit/pod.ts';
 import { volumeFacts } from '../../operator/burst/fit/volume-facts.ts';
 import { PROVISION_MS } from '../../operator/burst/nodes/grow.ts';
 import type { NodeView, PoolView } from '../../operator/burst/nodes/model.ts';
-import { type NodesPlan, type NodesView, planNodes } from '../../operator/burst/nodes/plan.ts';
+import type { NodesPlan, NodesView } from '../../operator/burst/nodes/plan.ts';
 import { whyNodeStays } from '../../operator/burst/nodes/stays.ts';
 import type { Node, Pod } from '../../operator/kube/resources.ts';
+import { planNodes } from './burst/plan-at-once.ts';
 import { boundClaim, claims, MINUTE, NOW, node, nodesView, pod, poolView, stateOf, withCordon } from './burst.ts';
 import type { Draw } from './draw.ts';
 

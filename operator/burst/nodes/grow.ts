@@ -1,4 +1,4 @@
-import { atOnce, type Steps } from '../../kube/steps.ts';
+import type { Steps } from '../../kube/steps.ts';
 import type { ReplicaDemand } from '../demand.ts';
 import { addNewNode, daemonsOn } from '../fit/daemons.ts';
 import { nodeMisfit, UNSCHEDULABLE } from '../fit/filters/node.ts';
@@ -89,11 +89,8 @@ export const isLate = (pool: PoolView, now: number): boolean =>
 
 /**
  * Sizes of pools for waiting pods: fills existing nodes first, then ordered ones, then draining ones; buys the rest at
- * the lowest price. Pure, except that it changes `state`.
+ * the lowest price. Pure, except that it changes `state`. Pauses: `state` must not be used until it has ended.
  */
-export const planGrowth = (view: GrowView): GrowthDecision => atOnce(planGrowthInSteps(view));
-
-/** Like planGrowth, with pauses. `state` must not be used until it has ended. */
 export function* planGrowthInSteps(view: GrowView): Steps<GrowthDecision> {
   const { state, pools, now } = view;
   const late = pools.filter((pool) => isLate(pool, now));

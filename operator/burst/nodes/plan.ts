@@ -1,4 +1,4 @@
-import { atOnce, type Steps } from '../../kube/steps.ts';
+import type { Steps } from '../../kube/steps.ts';
 import type { FitPod } from '../fit/model.ts';
 import { withShare } from '../fit/pack.ts';
 import { type GrowthDecision, type GrowView, planGrowthInSteps } from './grow.ts';
@@ -30,10 +30,10 @@ const GROWTH_SHARE = 3 / 4;
 
 const NOTHING: Shrinkage = { unneeded: [], begin: [], keep: [], held: [], pinned: [] };
 
-/** Decides about a cluster's nodes: more for waiting pods, fewer when unneeded. Pure; `state` is restored. */
-export const planNodes = (view: NodesView): NodesPlan => atOnce(planNodesInSteps(view));
-
-/** Like planNodes, with pauses. `state` must not be used until it has ended. */
+/**
+ * Decides about a cluster's nodes: more for waiting pods, fewer when unneeded. Pure, with pauses; `state` is restored at
+ * the end, and must not be used before.
+ */
 export function* planNodesInSteps(view: NodesView): Steps<NodesPlan> {
   const { state, nodes, pools, mayTakeNodes } = view;
   const emptying = nodes.filter(({ isEmptying }) => isEmptying).map(({ name }) => name);

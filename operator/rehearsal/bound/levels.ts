@@ -37,10 +37,6 @@ export function stretchLevels(levels: readonly Level[], leastMs: number): Level[
   return found;
 }
 
-/** Billed units times milliseconds when each added unit stays at least this long. */
-export const paidFor = (levels: readonly Level[], end: number, leastMs: number): number =>
-  areaOf(stretchLevels(levels, leastMs), end);
-
 /** Levels multiplied by a factor. */
 export const scaleLevels = (levels: readonly Level[], each: number): Level[] =>
   levels.map(({ at, units }) => ({ at, units: units * each }));

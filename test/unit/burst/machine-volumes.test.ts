@@ -4,11 +4,10 @@ import { fitNode } from '../../../operator/burst/fit/node.ts';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
 import { ClusterState } from '../../../operator/burst/fit/state.ts';
 import { type StorageClass, type VolumeFacts, volumeFacts } from '../../../operator/burst/fit/volume-facts.ts';
-import { planGrowth } from '../../../operator/burst/nodes/grow.ts';
-import { planNodes } from '../../../operator/burst/nodes/plan.ts';
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from '../../../operator/kube/resources.ts';
 import { machineStorageClass, provisionerManifests } from '../../../operator/shoot/machine-volumes.ts';
 import { local } from '../../../providers/local/index.ts';
+import { planGrowth, planNodes } from '../../kit/burst/plan-at-once.ts';
 import { demand, MINUTE, NOW, node, nodesView, pod, poolView } from '../../kit/burst.ts';
 
 const classes = machineStorageClass([]) as StorageClass[];

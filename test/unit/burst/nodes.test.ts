@@ -3,12 +3,13 @@ import { describe, expect, it, test } from 'vitest';
 import type { DisruptionBudget } from '../../../operator/api/worker-pool.ts';
 import { NOT_DEMAND } from '../../../operator/burst/demand.ts';
 import { budgetLimitsOf } from '../../../operator/burst/nodes/budgets.ts';
-import { PROVISION_MS, planGrowth, WAITS } from '../../../operator/burst/nodes/grow.ts';
+import { PROVISION_MS, WAITS } from '../../../operator/burst/nodes/grow.ts';
 import type { NodeView, PoolView } from '../../../operator/burst/nodes/model.ts';
-import { type NodesView, planNodes } from '../../../operator/burst/nodes/plan.ts';
+import type { NodesView } from '../../../operator/burst/nodes/plan.ts';
 import { whyNodeStays } from '../../../operator/burst/nodes/stays.ts';
 import { daemonSetsOf, daemonsOf } from '../../../operator/controllers/autoscaling/nodes-seen.ts';
 import type { Node, Pod } from '../../../operator/kube/resources.ts';
+import { planGrowth, planNodes } from '../../kit/burst/plan-at-once.ts';
 import { demand, MINUTE, NOW, node, nodesView, pod, poolView, stateOf } from '../../kit/burst.ts';
 
 const grow = (more: Partial<NodesView>) => planGrowth({ ...nodesView(more), emptying: [] });

@@ -4,8 +4,8 @@ import type { FitPod } from '../../../operator/burst/fit/model.ts';
 import { allocatableOf } from '../../../operator/burst/fit/node.ts';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
 import { ClusterState } from '../../../operator/burst/fit/state.ts';
-import { planGrowth } from '../../../operator/burst/nodes/grow.ts';
 import { partOf } from '../../kit/builders/partial.ts';
+import { planGrowth } from '../../kit/burst/plan-at-once.ts';
 
 const asking = (name: string, cpu: string): FitPod =>
   fitPod({

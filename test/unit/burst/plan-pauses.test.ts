@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
-import { type NodesView, planNodes, planNodesInSteps } from '../../../operator/burst/nodes/plan.ts';
+import { type NodesView, planNodesInSteps } from '../../../operator/burst/nodes/plan.ts';
+import { planNodes } from '../../kit/burst/plan-at-once.ts';
 import { demand, MINUTE, NOW, node, nodesView, pod, poolView, stateOf } from '../../kit/burst.ts';
 
 const NODES = Array.from({ length: 200 }, (_, index) => `n${index}`);

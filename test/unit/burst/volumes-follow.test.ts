@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { volumeFacts } from '../../../operator/burst/fit/volume-facts.ts';
-import { planNodes } from '../../../operator/burst/nodes/plan.ts';
 import type { Pod } from '../../../operator/kube/resources.ts';
+import { planNodes } from '../../kit/burst/plan-at-once.ts';
 import {
   boundClaim,
   claims,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clusterResource, countInSteps, countResources, podAddresses } from '../../../operator/clusters/capacity.ts';
+import { clusterResource, countInSteps, countResources, nodeAmounts } from '../../../operator/clusters/capacity.ts';
 import { podRequests } from '../../../operator/kube/pod-requests.ts';
 import type { Node, Pod } from '../../../operator/kube/resources.ts';
 import { buildNode, buildPod } from '../../kit/builders/objects.ts';
@@ -97,14 +97,14 @@ describe('podRequests', () => {
   });
 });
 
-describe('podAddresses', () => {
+describe('addresses for pods of a node', () => {
   it.each([
     ['10.0.0.0/24', 253],
     ['10.0.0.0/30', 1],
     ['10.0.0.0/32', 0],
     [undefined, 0],
   ] as const)('%s has %i', (range, count) => {
-    expect(podAddresses(range)).toBe(count);
+    expect(nodeAmounts(node('a', '1', '1Gi', { podCIDR: range })).ipPool).toBe(count);
   });
 });
 

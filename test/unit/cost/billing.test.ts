@@ -5,10 +5,12 @@ import {
   type ClusterBilling,
   clusterBilling,
   costOver,
-  EXACT,
   paidAheadMs,
 } from '../../../operator/cost/billing.ts';
 import { profile, size } from './objects.ts';
+
+/** Each millisecond is billed, and no more. */
+const EXACT = { stepMs: 1, minimumMs: 0 };
 
 const MINUTE = 60_000;
 const HOURLY = { stepMs: 60 * MINUTE, minimumMs: 0 };

@@ -204,22 +204,6 @@ describe('the house', () => {
     expect(readers).toEqual(['operator/capacity/desired-sizes.ts']);
   });
 
-  it('exports no value that only its own file uses', () => {
-    const readers = new Map<string, Set<string>>();
-    for (const file of [...files, ...filesIn('profiles'), ...filesIn('test')])
-      for (const word of new Set(textOf(file).match(/\w+/g)))
-        readers.set(word, (readers.get(word) ?? new Set()).add(file));
-    const unread = files
-      // A kind is known to the client by being defined there.
-      .filter((file) => file !== 'operator/kube/resources.ts')
-      .flatMap((file) =>
-        [...textOf(file).matchAll(/^export (?:async )?(?:function\*?|const|class) (\w+)/gm)].flatMap(([, name]) =>
-          readers.get(name!)!.size > 1 ? [] : [`${file}: ${name}`],
-        ),
-      );
-    expect(unread).toEqual([]);
-  });
-
   it('has no utils.ts', () => {
     expect(files.filter((file) => /(^|\/)(utils?|helpers?|misc|common)\.ts$/.test(file))).toEqual([]);
   });

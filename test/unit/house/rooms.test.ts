@@ -9,13 +9,13 @@ import { numbersOf, readRooms, summary } from '../../kit/rooms/table.ts';
  */
 const AT_MOST: Record<string, { count?: number; perThousand?: number }> = {
   'names imported across rooms': { perThousand: 10 },
-  exports: { perThousand: 33.4 },
-  'exports for tests alone': { count: 182 },
+  exports: { perThousand: 33.1 },
+  'exports for tests alone': { count: 174 },
   'exports for nobody': { count: 0 },
   'exported names with several definitions': { count: 60 },
   'product files': { perThousand: 9 },
   'files of more than 500 lines': { count: 0 },
-  'functions with five parameters or more': { count: 140 },
+  'functions with five parameters or more': { count: 138 },
 };
 const OF_EACH_CLOUD = 'each cloud has its own, in the same form';
 const LAYER = 'the program of a layer, by the name of the layer, in each cloud';

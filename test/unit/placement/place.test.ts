@@ -3,10 +3,12 @@ import { describe, expect, test } from 'vitest';
 import type { Seed } from '../../../operator/api/seed.ts';
 import { shootSpec } from '../../../operator/api/shoot.ts';
 import { FILTERS } from '../../../operator/placement/filters.ts';
-import { type PlacementInput, placeShoot } from '../../../operator/placement/place.ts';
+import { placeShoot } from '../../../operator/placement/place.ts';
 import { SCORES } from '../../../operator/placement/scores.ts';
 import { buildCloudProfile, buildSeed, buildShoot } from '../../kit/builders/objects.ts';
 import { tableRows } from '../../kit/pages.ts';
+
+type PlacementInput = Parameters<typeof placeShoot>[0];
 
 interface SeedOptions {
   region?: string;

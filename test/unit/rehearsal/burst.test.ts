@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { rehearsalChart } from '../../../operator/cli/render/rehearsal-chart.ts';
 import { nodesAlone } from '../../../operator/rehearsal/baselines.ts';
 import { boundOf } from '../../../operator/rehearsal/bound/bound.ts';
-import { highest, lingeringLevels, paidFor } from '../../../operator/rehearsal/bound/levels.ts';
+import { areaOf, highest, lingeringLevels, stretchLevels } from '../../../operator/rehearsal/bound/levels.ts';
 import { rehearse } from '../../../operator/rehearsal/rehearse.ts';
 import { surveyTrace } from '../../../operator/rehearsal/survey.ts';
 import { readTrace } from '../../../operator/rehearsal/trace/trace.ts';
@@ -445,6 +445,8 @@ describe('the bounds beside a policy', () => {
 
   it('bill units for their minimum stay, and none twice', () => {
     const levels = (...pairs: [number, number][]) => pairs.map(([at, units]) => ({ at, units }));
+    const paidFor = (curve: ReturnType<typeof levels>, end: number, leastMs: number) =>
+      areaOf(stretchLevels(curve, leastMs), end);
     expect(paidFor(levels([0, 2], [10, 0]), 100, 0)).toBe(20);
     expect(paidFor(levels([0, 2], [10, 0]), 100, 30)).toBe(60);
     expect(paidFor(levels([0, 1], [10, 0], [20, 1], [25, 0]), 100, 30)).toBe(30);
