@@ -33,6 +33,7 @@ import {
   ok,
   until,
 } from '../kit/garden.ts';
+import { PROGRESS } from '../kit/transcripts/masks.ts';
 
 const NAMESPACE = 'burst-demo';
 const FLEET = fleetOf(NAMESPACE);
@@ -93,7 +94,7 @@ e2e('a peak that the private cluster has no room for', () => {
     const lines = stdout
       .trim()
       .split('\n')
-      .map((line) => line.replace(/^\[ *(\d+m)?\d+s\] /, ''))
+      .map((line) => line.replace(PROGRESS, ''))
       // What a step of more than 20 s still waits for is told as well: a busy machine has such steps.
       .filter((line) => !line.startsWith('waiting for '));
     expect(lines).toEqual(

@@ -15,8 +15,8 @@ const MASKS: readonly (readonly [what: RegExp, instead: string])[] = [
 ];
 /** Columns whose cells are ages. */
 const AGES: readonly string[] = ['AGE', 'SINCE', 'IDLE', 'WAITS'];
-/** Progress, which comes as long as something is waited for. */
-const PROGRESS = /^\[ *(\d+m)?\d+s\] /;
+/** What a line of progress begins with: the time since the command began, `[  12s] ` or, to the second, `[   3m] `. */
+export const PROGRESS = /^\[ *[\dhms]+\] /;
 const BETWEEN = '   ';
 
 /** An output without what differs from run to run: progress left out, values masked, columns as wide as what is left. */

@@ -29,7 +29,7 @@ describe('outputs of pages', () => {
     ],
     [
       'progress, times and money',
-      '[   2s] WorkerCluster demo: is Ready\n2026-11-28T23:50:59Z  it was gone 6 s after, and has cost 0.004183 USD in all\n',
+      '[   2s] WorkerCluster demo: is Ready\n[   3m] it has joined\n2026-11-28T23:50:59Z  it was gone 6 s after, and has cost 0.004183 USD in all\n',
       '<time>  it was gone <n> s after, and has cost <n> USD in all',
     ],
   ])('are masked: %s', (_, output, masked) => {
