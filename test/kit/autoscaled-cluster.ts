@@ -1,7 +1,5 @@
 import type { CloudProfile } from '../../operator/api/cloudprofile.ts';
-import { API_VERSION } from '../../operator/api/group.ts';
 import type { Quota } from '../../operator/api/quota.ts';
-import type { Shoot } from '../../operator/api/shoot.ts';
 import type { WorkerCluster } from '../../operator/api/workercluster.ts';
 import { pack } from '../../operator/burst/fit/pack.ts';
 import { fitPod } from '../../operator/burst/fit/pod.ts';
@@ -13,6 +11,7 @@ import { Autoscaler } from '../../operator/controllers/autoscaling/controller.ts
 import { DecidedSizes } from '../../operator/controllers/decided-sizes.ts';
 import { planScaleIn } from '../../operator/controllers/shoot/machines/scale-in.ts';
 import { isMovable } from '../../operator/kube/pods.ts';
+import type { Eviction } from '../../operator/kube/requests/evict.ts';
 import {
   keyOf,
   type Node,
@@ -23,41 +22,35 @@ import {
   type Secret,
 } from '../../operator/kube/resources.ts';
 import { providerNamed } from '../../providers/index.ts';
+import { buildCloudProfile, buildQuota, buildShoot, buildWorkerCluster } from './builders/objects.ts';
+import { partOf } from './builders/partial.ts';
 import { MINUTE, NOW, node, pod, stateOf, withCordon } from './burst.ts';
-import { MemoryObjects } from './memory-objects.ts';
+import { MemoryApiServer } from './memory-api-server.ts';
 
 type AutoscalingDependencies = ConstructorParameters<typeof Autoscaler>[0];
 
 const KEY = 'shop/one';
 const OPERATOR = 'kube-system';
 
-export const profile = (machineTypes = [{ name: 'medium', cpu: 4, gpu: 0, memory: '8Gi' }]): CloudProfile => ({
-  apiVersion: API_VERSION,
-  kind: 'CloudProfile',
-  metadata: { name: 'cloud' },
-  spec: {
-    type: 'cloud',
-    kubernetes: { versions: [{ version: '1.36.3', classification: 'supported' }] },
-    machineTypes,
-    regions: [{ name: 'here', zones: [] }],
-    defaults: { mode: 'Hosted', region: 'here', machineType: 'medium' },
-  },
-});
+export const profile = (machineTypes = [{ name: 'medium', cpu: 4, gpu: 0, memory: '8Gi' }]): CloudProfile =>
+  buildCloudProfile({
+    spec: {
+      machineTypes,
+      regions: [{ name: 'here', zones: [] }],
+      defaults: { mode: 'Hosted', region: 'here', machineType: 'medium' },
+    },
+  });
 
 /** Lets the project have so many nodes. */
-export const nodesQuota = (nodes: number): Quota => ({
-  apiVersion: API_VERSION,
-  kind: 'Quota',
-  metadata: { name: 'small', namespace: 'shop' },
-  spec: { currency: 'USD', metrics: { nodes } },
-});
+export const nodesQuota = (nodes: number): Quota =>
+  buildQuota({ metadata: { name: 'small' }, spec: { metrics: { nodes } } });
 
 /**
  * A cluster with a scheduler, a ReplicaSet and machines that all take a step when told to, and the real autoscaler, which may be killed between
  * any two of its writes. One machine is as large as another: 4 CPUs.
  */
 export class AutoscaledCluster {
-  readonly garden = new MemoryObjects();
+  readonly garden = new MemoryApiServer();
   readonly nodes = new Map<string, Node>();
   readonly pods = new Map<string, Pod>();
   readonly events: string[] = [];
@@ -109,17 +102,10 @@ export class AutoscaledCluster {
 
   constructor(pools: object[], more: object = {}, of: CloudProfile = profile()) {
     this.#profile = of;
-    this.cluster = {
-      apiVersion: API_VERSION,
-      kind: 'WorkerCluster',
-      metadata: { name: 'one', namespace: 'shop', uid: 'u1', generation: 1, creationTimestamp: '2026-11-22T00:00:00Z' },
-      spec: {
-        cloudProvider: 'cloud',
-        controlPlaneNodes: 1,
-        pools: pools.map((one) => ({ autoscale: 'Coppice', ...one })),
-        ...more,
-      },
-    } as WorkerCluster;
+    this.cluster = buildWorkerCluster({
+      metadata: { uid: 'u1', generation: 1, creationTimestamp: '2026-11-22T00:00:00Z' },
+      spec: { pools: pools.map((one) => ({ autoscale: 'Coppice', ...one })), ...more },
+    });
     this.#autoscaler = this.#start();
   }
 
@@ -188,30 +174,17 @@ export class AutoscaledCluster {
     for (let step = 0; step < (minutes * 60) / seconds; step++) await this.step(seconds);
   }
 
-  readonly #sizes = new DecidedSizes(this.garden, OPERATOR, {
-    synced: true,
-    get: (key: string) => this.garden.find<Secret>(SECRETS, key.split('/')[1]!, OPERATOR),
-    list: () => [],
-    absorb: () => {},
-    waitFor: async <R>(seen: () => R | undefined | false): Promise<R> => {
-      const result = seen();
-      if (!result) throw new Error('nobody sees it');
-      return result;
-    },
-  });
+  readonly #sizes = new DecidedSizes(this.garden, OPERATOR, this.garden.cache<Secret>(SECRETS));
 
   #start(): Autoscaler {
-    const shoot = {
-      metadata: { ownerReferences: [{ uid: 'u1' }] },
-      spec: { provider: { workers: [] } },
-    } as unknown as Shoot;
-    const write = async <T>(work: () => T): Promise<T> => {
+    const shoot = buildShoot({ metadata: { ownerReferences: [{ uid: 'u1' }] } });
+    const write = async <T>(work: () => T | Promise<T>): Promise<T> => {
       if (this.writesLeft !== undefined && this.writesLeft-- <= 0) throw new Killed();
       this.writes++;
       return work();
     };
     const sizes = this.#sizes;
-    const deps = {
+    const deps = partOf<AutoscalingDependencies>({
       clusters: { get: (key: string) => (key === KEY ? this.cluster : undefined), byIndex: () => [this.cluster] },
       profiles: { get: () => this.#profile },
       shoots: { get: () => (this.isManaged ? undefined : shoot), byIndex: () => [] },
@@ -240,7 +213,7 @@ export class AutoscaledCluster {
       recordEvent: (_: object, type: string, reason: string, message: string) =>
         void this.events.push(`${type} ${reason}: ${message}`),
       tell: () => {},
-    } as unknown as AutoscalingDependencies;
+    });
     return new Autoscaler(deps, { ...BATCH, patienceMs: 5 * MINUTE });
   }
 
@@ -271,7 +244,7 @@ export class AutoscaledCluster {
     });
   }
 
-  #evict(one: Pod) {
+  #evict(one: Pod): Eviction {
     this.asked.push(one.metadata.name);
     if (this.held.has(one.metadata.name)) return { outcome: 'blocked', message: 'the budget needs 1' };
     if (this.refused.has(one.metadata.name)) return { outcome: 'refused', message: 'a webhook says no' };

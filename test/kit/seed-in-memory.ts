@@ -12,7 +12,7 @@ import {
   STATEFULSETS,
 } from '../../operator/kube/resources.ts';
 import { controlPlane } from '../unit/shoot/values.ts';
-import type { MemoryObjects } from './memory-objects.ts';
+import type { MemoryApiServer } from './memory-api-server.ts';
 
 /** What one operator knows of a shoot of a seed in memory, and its Events. */
 export interface OperatorInSeed {
@@ -22,17 +22,11 @@ export interface OperatorInSeed {
 }
 
 /** An operator that has just started, in front of a seed in memory. Its caches are never behind, and know only what is labelled. */
-export function operatorInSeed(server: MemoryObjects, now: () => Date): OperatorInSeed {
+export function operatorInSeed(server: MemoryApiServer, now: () => Date): OperatorInSeed {
   const state = newShootState();
   const events: string[] = [];
-  const cacheOf = (resource: Resource) => ({
-    get(key: string) {
-      const [namespace, name] = key.split('/') as [string, string?];
-      const found = name === undefined ? server.find(resource, key) : server.find(resource, name, namespace);
-      return found?.metadata.labels?.[LABELS.shoot] === undefined ? undefined : found;
-    },
-    absorb() {},
-  });
+  const labelled = () => new Map([...server.objects].filter(([, { metadata }]) => metadata.labels?.[LABELS.shoot]));
+  const cacheOf = (resource: Resource) => server.cache(resource, {}, labelled);
   const caches = {
     namespaces: cacheOf(NAMESPACES),
     secrets: cacheOf(SECRETS),

@@ -11,10 +11,10 @@ export type DeepPartial<T> = T extends (...args: infer A) => infer R
       : T;
 // biome-ignore lint/suspicious/noConfusingVoidType: a stand-in without a result returns void
 type Nothing = undefined | void;
-type DeepPartialResult<R> = [R] extends [void]
-  ? void
+type DeepPartialResult<R> = [R] extends [Nothing]
+  ? unknown
   : R extends Promise<infer V>
-    ? Promise<[V] extends [void] ? unknown : DeepPartial<V> | Nothing>
+    ? Promise<[V] extends [Nothing] ? unknown : DeepPartial<V> | Nothing>
     : DeepPartial<R> | Nothing;
 
 /**

@@ -11,6 +11,7 @@ import { type BurstDependencies, burstReceipts } from '../../../operator/control
 import { gardenWorld } from '../../../operator/controllers/burst/garden-world.ts';
 import { BurstMemory } from '../../../operator/controllers/burst/memory.ts';
 import type { Asking, Demand, PlacedSource, PlacedWork, StatusPart } from '../../../operator/hubs/contract.ts';
+import type { KubeClient } from '../../../operator/kube/client.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';
 import { receiptIn } from '../../../operator/kube/receipt.ts';
@@ -28,7 +29,8 @@ import {
   WORKERCLUSTERS,
 } from '../../../operator/kube/resources.ts';
 import { profile } from '../../unit/cost/objects.ts';
-import { MemoryObjects } from '../memory-objects.ts';
+import { partOf } from '../builders/partial.ts';
+import { MemoryApiServer } from '../memory-api-server.ts';
 
 export const START = Date.parse('2026-11-23T12:00:00Z');
 export const SECOND = 1000;
@@ -82,7 +84,7 @@ export const policyNamed = (name: string, more: Partial<BurstPolicySpec> = {}, c
 
 /** A garden with a hub, whose clusters come when the test says so. */
 export class BurstTestbed {
-  readonly objects = new MemoryObjects();
+  readonly objects = new MemoryApiServer();
   readonly events: string[] = [];
   readonly metrics = new Registry();
   readonly open = new Map<string, { nodes: Node[]; pods: Pod[] }>();
@@ -127,63 +129,30 @@ export class BurstTestbed {
     });
   }
 
-  #cache(resource: Resource) {
-    const all = () =>
-      [...(this.stale ?? this.objects.objects)]
-        .filter(([key]) => key.startsWith(`${resource.plural}/`))
-        .map(([, object]) => object as any);
-    return {
-      get: (key: string) =>
-        all().find(({ metadata: { name, namespace } }) => key === (namespace ? `${namespace}/${name}` : name)),
-      list: all,
-      byIndex: (index: string, value: string) =>
-        all().filter((one) => (index === 'hub' ? one.spec.hub === value : one.metadata.namespace === value)),
-      absorb: () => {},
-    };
+  #cache<T extends KubeObject>(resource: Resource) {
+    const byHub = ({ spec }: T) => [spec?.hub as string];
+    return this.objects.cache<T>(resource, { hub: byHub }, () => this.stale ?? this.objects.objects);
   }
 
   get deps(): BurstDependencies {
     const { objects } = this;
-    const write = async <T>(act: () => Promise<T>): Promise<T> => {
+    const write = async <T>(act: () => T | Promise<T>): Promise<T> => {
       const done = await act();
       if (--this.lives <= 0) throw new Killed('the operator was killed');
       return done;
     };
-    const garden = {
-      getOrUndefined: objects.getOrUndefined.bind(objects),
-      apply: (object: KubeObject) => write(() => objects.apply(object)),
-      create: async (object: WorkerCluster, { dryRun }: { dryRun?: boolean } = {}) => {
-        const message = object.kind === 'WorkerCluster' ? this.refuse(object) : undefined;
-        if (message) throw new KubeApiError('POST', 422, { reason: 'Invalid', message });
-        return dryRun ? object : write(() => objects.create(object));
-      },
-      delete: async (...all: Parameters<MemoryObjects['delete']>) => {
-        if (all[1] === this.protect)
-          throw new KubeApiError('DELETE', 403, { reason: 'Forbidden', message: 'it is protected' });
-        return write(() => objects.delete(...all));
-      },
-      mergePatch: (
-        resource: Resource,
-        name: string,
-        namespace: string,
-        patch: { metadata: { labels?: object }; spec?: object },
-      ) =>
-        write(async () => {
-          if (name === this.frozen)
-            throw new KubeApiError('PATCH', 403, { reason: 'Forbidden', message: 'it is frozen' });
-          const known = objects.find(resource, name, namespace)!;
-          const labels = Object.entries({ ...known.metadata.labels, ...patch.metadata.labels }).filter(
-            ([, value]) => value !== null,
-          );
-          const metadata = { ...known.metadata, ...patch.metadata, name, labels: Object.fromEntries(labels) };
-          const spec = { ...(known as WorkerCluster).spec, ...patch.spec };
-          return objects.put({ ...known, metadata, spec } as KubeObject);
-        }),
-      jsonPatch: (resource: Resource, name: string, namespace: string) =>
-        write(async () => {
-          objects.objects.delete(`${resource.plural}/${namespace}/${name}`);
-        }),
+    objects.around = write;
+    objects.admit = (verb, object) => {
+      const { name } = object.metadata;
+      const message =
+        verb === 'create' && object.kind === 'WorkerCluster' ? this.refuse(object as WorkerCluster) : undefined;
+      if (message) throw new KubeApiError('POST', 422, { reason: 'Invalid', message });
+      if (verb === 'delete' && name === this.protect)
+        throw new KubeApiError('DELETE', 403, { reason: 'Forbidden', message: 'it is protected' });
+      if (verb === 'patch' && name === this.frozen)
+        throw new KubeApiError('PATCH', 403, { reason: 'Forbidden', message: 'it is frozen' });
     };
+    const garden = partOf<KubeClient>(objects);
     return {
       garden,
       policies: this.#cache(BURSTPOLICIES),
@@ -224,7 +193,7 @@ export class BurstTestbed {
           return open && { client, nodes: { list: () => open.nodes }, pods: { list: () => open.pods } };
         },
       },
-      receipts: burstReceipts(garden as never, 'kube-system'),
+      receipts: burstReceipts(garden, 'kube-system'),
       metrics: this.metrics,
       hear: async (_hub: unknown, signal: AbortSignal) => {
         if (this.demands instanceof Error) throw this.demands;

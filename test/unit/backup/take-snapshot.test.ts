@@ -4,7 +4,7 @@ import { type EtcdOfShoot, Spool, takeSnapshot } from '../../../operator/control
 import { issueShootPKI, PKI_SECRET, planShootPKI } from '../../../operator/shoot/pki.ts';
 import { buildSeed } from '../../kit/builders/objects.ts';
 import { partOf } from '../../kit/builders/partial.ts';
-import { MemoryObjects } from '../../kit/memory-objects.ts';
+import { MemoryApiServer } from '../../kit/memory-api-server.ts';
 
 const NS = 'shoot--shop--blue';
 /** Folders are made in milliseconds, and beside a whole test run in seconds. */
@@ -13,7 +13,7 @@ const NOW = new Date('2026-11-22T12:00:00Z');
 const parameters = { apiServerAddress: '10.0.0.1', etcdAddresses: ['127.0.0.1'], services: '10.0.0.0/16' };
 
 /** What a try to take a snapshot says, of a cluster whose Service of etcd leads to nobody. */
-async function tried(server: MemoryObjects): Promise<string> {
+async function tried(server: MemoryApiServer): Promise<string> {
   const access = {
     client: server,
     // Knows Secrets by their labels, and so none that lost them.
@@ -41,13 +41,13 @@ it('takeSnapshot reaches etcd with keys from a Secret that lost its labels', asy
     Object.entries(keys).map(([key, pem]) => [key, Buffer.from(pem!).toString('base64')]),
   );
   const metadata = { name: PKI_SECRET, namespace: NS };
-  const said = await tried(new MemoryObjects({ apiVersion: 'v1', kind: 'Secret', metadata, data }));
+  const said = await tried(new MemoryApiServer({ apiVersion: 'v1', kind: 'Secret', metadata, data }));
   expect(said).toContain('etcd');
   expect(said).not.toMatch(/has no certificate|no keys/);
 });
 
 it('takeSnapshot reports missing keys', async () => {
-  expect(await tried(new MemoryObjects())).toBe(`the etcd of ${NS} has no keys yet`);
+  expect(await tried(new MemoryApiServer())).toBe(`the etcd of ${NS} has no keys yet`);
 });
 
 it('takeSnapshot writes two snapshots at a time, in turns between tenants, when a whole fleet falls asleep', async () => {

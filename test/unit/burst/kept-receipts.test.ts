@@ -6,7 +6,7 @@ import { manifestOf } from '../../../operator/controllers/burst/own-clusters.ts'
 import { type MembershipReceipt, membershipReceipts } from '../../../operator/controllers/membership/receipt.ts';
 import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
 import { BurstTestbed, demand, MINUTE, policyNamed } from '../../kit/burst/testbed.ts';
-import { MemoryObjects } from '../../kit/memory-objects.ts';
+import { MemoryApiServer } from '../../kit/memory-api-server.ts';
 
 interface Line {
   readonly of: string;
@@ -68,7 +68,7 @@ describe('receipts written by earlier commits', () => {
   });
 
   it.each(of<MembershipReceipt>('Membership'))('of a membership are opened: $phase', async ({ receipt }) => {
-    const garden = new MemoryObjects();
+    const garden = new MemoryApiServer();
     const cache = { get: () => undefined, absorb: () => {}, waitFor: async () => {} } as never;
     const receipts = membershipReceipts(garden as never, 'kube-system', cache);
     await receipts.save('shop/demo.production', receipt, undefined);
@@ -138,7 +138,7 @@ describe('an unreadable receipt', () => {
 
   it('of a membership does not count as missing', async () => {
     const [one] = of<MembershipReceipt>('Membership');
-    const garden = new MemoryObjects();
+    const garden = new MemoryApiServer();
     const cache = { get: () => undefined, absorb: () => {}, waitFor: async () => {} } as never;
     const receipts = membershipReceipts(garden as never, 'kube-system', cache);
     await receipts.save('shop/demo.production', { ...one!.receipt, parked: 'Somehow' } as never, undefined);

@@ -15,7 +15,7 @@ import { KarmadaFleet } from '../../../operator/cli/demo/karmada-fleet.ts';
 import { NeutralFleet } from '../../../operator/cli/demo/neutral-fleet.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import type { KubeObject, Secret } from '../../../operator/kube/resources.ts';
-import { MemoryObjects } from '../../kit/memory-objects.ts';
+import { MemoryApiServer } from '../../kit/memory-api-server.ts';
 
 const NEVER = new AbortController().signal;
 const profiles = await profileManifests();
@@ -23,7 +23,7 @@ const sold = soldAs(profiles);
 const local = profiles.find(({ metadata }) => metadata.name === 'local')!;
 const garden = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system', uid: 'uid-of-garden' } };
 const clientOf = (...objects: KubeObject[]) => {
-  const memory = new MemoryObjects(garden, ...objects);
+  const memory = new MemoryApiServer(garden, ...objects);
   return Object.assign(memory, { get: memory.getOrUndefined.bind(memory) }) as unknown as KubeClient;
 };
 const neutral = new NeutralFleet(clientOf(), '', {}, () => {});
@@ -128,7 +128,7 @@ describe('the Karmada of a demo', () => {
     );
     const fleet = new KarmadaFleet(karmada, '', 'kube-system', 'uid-of-garden');
     await fleet.ebb(NEVER);
-    expect((karmada as unknown as MemoryObjects).writes).toEqual(['delete deployments burst-demo-fleet/sale']);
+    expect((karmada as unknown as MemoryApiServer).writes).toEqual(['delete deployments burst-demo-fleet/sale']);
   });
 
   it("is known from the garden's Secret after an interrupted demo", async () => {

@@ -12,8 +12,8 @@ import { providerNamed } from '../../../providers/index.ts';
 import { buildCloudProfile, buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { partOf } from '../../kit/builders/partial.ts';
 import { managedOnly } from '../../kit/managed-only.ts';
+import { MemoryApiServer } from '../../kit/memory-api-server.ts';
 import { MemoryCloud } from '../../kit/memory-cloud.ts';
-import { MemoryObjects } from '../../kit/memory-objects.ts';
 
 const NOW = new Date('2026-11-22T00:00:00Z');
 const OPERATOR = 'kube-system';
@@ -46,7 +46,7 @@ const cluster = (spec: object = {}, uid = 'u1'): WorkerCluster =>
     },
   });
 
-let server: MemoryObjects;
+let server: MemoryApiServer;
 /** An operator that has just started: what it knows is what its cache shows. `sees` may change while it runs. */
 function start(sees = { synced: true, server: true }): DecidedSizes {
   const cache = {
@@ -100,7 +100,7 @@ const spoil = (text: string) =>
   server.put({ ...receiptOf()!, data: { record: Buffer.from(text).toString('base64') } } as Secret);
 
 beforeEach(() => {
-  server = new MemoryObjects();
+  server = new MemoryApiServer();
 });
 
 describe('an operator that starts anew takes no node away that was decided', () => {

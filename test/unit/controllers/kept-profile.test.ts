@@ -1,18 +1,23 @@
 import { describe, expect, it } from 'vitest';
 import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { FINALIZER } from '../../../operator/api/group.ts';
+import type { Quota } from '../../../operator/api/quota.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
+import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { DepletedOffers } from '../../../operator/capacity/depleted-offers.ts';
 import { reconcileCloudProfile } from '../../../operator/controllers/cloudprofile/controller.ts';
 import { keptFor, usedByCluster, usedByShoot } from '../../../operator/controllers/kept-profile.ts';
+import { byTechnicalID } from '../../../operator/controllers/same-technical-id.ts';
 import {
   reconcileWorkerCluster,
   type WorkerClusterDependencies,
 } from '../../../operator/controllers/workercluster/controller.ts';
-import type { KubeObject } from '../../../operator/kube/resources.ts';
+import type { KubeClient } from '../../../operator/kube/client.ts';
+import { CLOUDPROFILES, QUOTAS, SHOOTS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { providerNamed } from '../../../providers/index.ts';
 import { buildCloudProfile, buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { partOf } from '../../kit/builders/partial.ts';
+import { MemoryApiServer } from '../../kit/memory-api-server.ts';
 
 const NOW = new Date('2026-11-22T00:00:00Z');
 const before: CloudProfile['spec'] = {
@@ -33,43 +38,29 @@ const after: CloudProfile['spec'] = {
 
 /** A garden with one cluster, which is made, and its profile. */
 function garden() {
-  let cluster = buildWorkerCluster({
-    metadata: { name: 'one', namespace: 'shop', uid: 'u-1', generation: 1, finalizers: [FINALIZER] },
-    spec: { cloudProvider: 'simulated', controlPlaneNodes: 1, dataPlaneNodes: 1 },
-  });
-  let profile = buildCloudProfile({
-    metadata: { name: 'simulated', uid: 'p-1', generation: 1, finalizers: [FINALIZER] },
-    spec: before,
-  });
-  let shoot: Shoot | undefined;
-  const cache = <T>(read: () => T | undefined) => ({
-    get: read,
-    list: () => [read()].filter((one) => one !== undefined),
-    byIndex: () => [],
-    absorb: () => {},
-  });
+  const server = new MemoryApiServer(
+    buildWorkerCluster({
+      metadata: { uid: 'u-1', generation: 1, finalizers: [FINALIZER] },
+      spec: { cloudProvider: 'simulated', dataPlaneNodes: 1 },
+    }),
+    buildCloudProfile({ metadata: { name: 'simulated', generation: 1, finalizers: [FINALIZER] }, spec: before }),
+  );
+  const cluster = () => server.find<WorkerCluster>(WORKERCLUSTERS, 'one', 'shop')!;
+  const profile = () => server.find<CloudProfile>(CLOUDPROFILES, 'simulated')!;
+  const shoot = () => server.find<Shoot>(SHOOTS, 'one', 'shop')!;
   const deps = partOf<WorkerClusterDependencies>({
-    garden: {
-      apply: async (written: KubeObject & { status?: never }) => {
-        if (written.kind === 'CloudProfile') {
-          profile = { ...profile, status: written.status! };
-          return profile;
-        }
-        cluster = { ...cluster, status: written.status! };
-        return cluster;
-      },
-    },
+    garden: partOf<KubeClient>(server),
     gardenApplier: {
       async apply(made: Shoot) {
+        const metadata = { ...made.metadata, uid: 's-1', generation: 1 };
         const status = { seedName: 'here', kubernetesVersion: '1.36.3' };
-        shoot = { ...made, metadata: { ...made.metadata, uid: 's-1', generation: 1 }, status } as Shoot;
-        return { object: shoot, changed: true };
+        return { object: server.put({ ...made, metadata, status } as Shoot), changed: true };
       },
     },
-    clusters: cache(() => cluster),
-    profiles: cache(() => profile),
-    shoots: cache(() => shoot),
-    quotas: { ...cache(() => undefined), get: () => undefined },
+    clusters: server.cache<WorkerCluster>(WORKERCLUSTERS, byTechnicalID),
+    profiles: server.cache<CloudProfile>(CLOUDPROFILES),
+    shoots: server.cache<Shoot>(SHOOTS, byTechnicalID),
+    quotas: server.cache<Quota>(QUOTAS),
     granted: new Map(),
     capacity: new DepletedOffers(() => NOW),
     now: () => NOW,
@@ -84,16 +75,14 @@ function garden() {
   };
   return {
     look,
-    change: (spec: object) => {
-      cluster = { ...cluster, spec: { ...cluster.spec, ...spec } };
-    },
+    change: (spec: object) => void server.put({ ...cluster(), spec: { ...cluster().spec, ...spec } }),
     takeAway: async () => {
-      profile = { ...profile, spec: after };
+      server.put({ ...profile(), spec: after });
       await look();
     },
-    shoot: () => shoot!,
-    profile: () => profile,
-    accepted: () => cluster.status?.conditions?.find(({ type }) => type === 'SpecAccepted'),
+    shoot,
+    profile,
+    accepted: () => cluster().status?.conditions?.find(({ type }) => type === 'SpecAccepted'),
   };
 }
 

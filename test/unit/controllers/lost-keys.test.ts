@@ -10,7 +10,7 @@ import { etcdClaimName, etcdSecret } from '../../../operator/shoot/etcd.ts';
 import { kubeAPIServer } from '../../../operator/shoot/kube-apiserver.ts';
 import { PKI_SECRET, pkiParameters } from '../../../operator/shoot/pki.ts';
 import { buildShoot } from '../../kit/builders/objects.ts';
-import { MemoryObjects } from '../../kit/memory-objects.ts';
+import { MemoryApiServer } from '../../kit/memory-api-server.ts';
 import { type OperatorInSeed, operatorInSeed } from '../../kit/seed-in-memory.ts';
 import { controlPlane, NOW } from '../shoot/values.ts';
 
@@ -20,11 +20,11 @@ const signal = new AbortController().signal;
 const shoot = buildShoot({ metadata: { ...values.shoot, uid: 's1' } });
 const served = { ...shoot, status: { lastOperation: { type: 'Reconcile', state: 'Succeeded' } } } as Shoot;
 
-let seed: MemoryObjects;
+let seed: MemoryApiServer;
 let operator: OperatorInSeed;
 
 beforeEach(() => {
-  seed = new MemoryObjects();
+  seed = new MemoryApiServer();
   operator = operatorInSeed(seed, () => NOW);
 });
 
@@ -129,7 +129,7 @@ it.each([
 
 /** What a Secret of another cluster has of these files. */
 async function foreign(...files: string[]): Promise<Record<string, string>> {
-  const other = new MemoryObjects();
+  const other = new MemoryApiServer();
   await issue(
     shoot,
     operatorInSeed(other, () => NOW),
@@ -173,7 +173,7 @@ it('the public half of the key of tokens is made from the other half', async () 
 
 it('an authority whose certificate and key do not belong together is not replaced', async () => {
   await issue(shoot);
-  const other = new MemoryObjects();
+  const other = new MemoryApiServer();
   await issue(
     shoot,
     operatorInSeed(other, () => NOW),

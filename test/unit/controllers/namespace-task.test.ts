@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
 import { namespaceTask } from '../../../operator/controllers/shoot/tasks/namespace-task.ts';
 import { partOf } from '../../kit/builders/partial.ts';
-import { MemoryObjects } from '../../kit/memory-objects.ts';
+import { MemoryApiServer } from '../../kit/memory-api-server.ts';
 
 /** What is written, in order, when a shoot of this status is worked on. */
 async function written(status: { seedName?: string } | undefined, refusal?: Error): Promise<string[]> {
@@ -15,7 +15,7 @@ async function written(status: { seedName?: string } | undefined, refusal?: Erro
     seed: {
       name: 'local',
       namespaces,
-      client: new MemoryObjects(),
+      client: new MemoryApiServer(),
       applier: { apply: async ({ kind }: { kind: string }) => void writes.push(kind) },
     },
     provider: {},

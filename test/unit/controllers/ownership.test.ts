@@ -16,7 +16,7 @@ import { type KubeObject, NAMESPACES, resourceOf, SECRETS, type Secret } from '.
 import { PKI_SECRET, type PKIData } from '../../../operator/shoot/pki.ts';
 import { buildShoot } from '../../kit/builders/objects.ts';
 import { partOf } from '../../kit/builders/partial.ts';
-import { MemoryObjects } from '../../kit/memory-objects.ts';
+import { MemoryApiServer } from '../../kit/memory-api-server.ts';
 
 const NS = 'shoot--default--demo';
 const shoot = buildShoot({ metadata: { name: 'demo', namespace: 'default', uid: 's1' } });
@@ -74,7 +74,7 @@ describe('a namespace of the name that a cluster would give its own', () => {
   });
 });
 
-let server: MemoryObjects;
+let server: MemoryApiServer;
 /** What the caches have; they know things by their labels only, so nothing that lost them. */
 let cached: Map<string, KubeObject>;
 
@@ -115,7 +115,7 @@ function operation(of: Shoot = placed): Operation {
 }
 
 beforeEach(() => {
-  server = new MemoryObjects();
+  server = new MemoryApiServer();
   cached = new Map();
 });
 

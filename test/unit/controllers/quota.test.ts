@@ -1,4 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
+import type { CloudProfile } from '../../../operator/api/cloudprofile.ts';
 import { findCondition } from '../../../operator/api/conditions.ts';
 import type { ClusterSize } from '../../../operator/api/cost.ts';
 import type { Quota } from '../../../operator/api/quota.ts';
@@ -9,53 +10,36 @@ import { claimantsIn } from '../../../operator/controllers/quota/claimants.ts';
 import { type QuotaDependencies, reconcileQuota } from '../../../operator/controllers/quota/controller.ts';
 import { concernsOthers, quotaChanged, sharesChanged } from '../../../operator/controllers/quota/news.ts';
 import { quotaStatus } from '../../../operator/controllers/quota/status.ts';
+import { byTechnicalID } from '../../../operator/controllers/same-technical-id.ts';
 import { onlyStatusChanged } from '../../../operator/controllers/status-writer.ts';
 import {
   reconcileWorkerCluster,
   type WorkerClusterDependencies,
 } from '../../../operator/controllers/workercluster/controller.ts';
 import { usageTogether } from '../../../operator/cost/admission.ts';
-import { type KubeObject, keyOf } from '../../../operator/kube/resources.ts';
-import type { ChangeEvent } from '../../../operator/kube/store.ts';
+import { Applier } from '../../../operator/kube/applier.ts';
+import type { KubeClient } from '../../../operator/kube/client.ts';
+import { KubeApiError } from '../../../operator/kube/errors.ts';
+import { CLOUDPROFILES, keyOf, QUOTAS, SHOOTS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import type { WorkQueue } from '../../../operator/kube/workqueue.ts';
 import type { Provider } from '../../../providers/contract.ts';
 import { buildShoot, buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { partOf } from '../../kit/builders/partial.ts';
+import { MemoryApiServer } from '../../kit/memory-api-server.ts';
 import { pick, seeded } from '../../kit/seeded.ts';
 import { profile, quota, size } from '../cost/objects.ts';
 
 const NOW = new Date('2026-11-21T12:00:00Z');
 const NEVER = new AbortController().signal;
 
-/** A cache that is its own server: what is written is seen at once, as `absorb` makes it. */
-class FakeCache<T extends KubeObject> {
-  readonly objects = new Map<string, T>();
-  readonly handlers: ((event: ChangeEvent<T>) => void)[] = [];
-  get = (key: string): T | undefined => this.objects.get(key);
-  list = (): T[] => [...this.objects.values()];
-  byIndex = (_index: string, namespace: string): T[] => this.list().filter((o) => o.metadata.namespace === namespace);
-  absorb = (): void => {};
-  put(object: T): void {
-    const old = this.objects.get(keyOf(object));
-    this.objects.set(keyOf(object), object);
-    const event: ChangeEvent<T> = old ? { type: 'updated', old, object } : { type: 'added', object };
-    for (const handle of this.handlers) handle(event);
-  }
-  remove(key: string): void {
-    const object = this.objects.get(key);
-    this.objects.delete(key);
-    if (object) for (const handle of this.handlers) handle({ type: 'deleted', object });
-  }
-}
-
 class Killed extends Error {}
 
 /** A project with its operator: writes take a moment, in which others go on, and may be the last thing a process does. */
 class Project {
-  readonly clusters = new FakeCache<WorkerCluster>();
-  readonly shoots = new FakeCache<Shoot>();
-  readonly profiles = new FakeCache<ReturnType<typeof profile>>();
-  readonly quotas = new FakeCache<Quota>();
+  readonly garden = new MemoryApiServer(profile());
+  readonly clusters = this.garden.cache<WorkerCluster>(WORKERCLUSTERS, byTechnicalID);
+  readonly shoots = this.garden.cache<Shoot>(SHOOTS, byTechnicalID);
+  readonly quotas = this.garden.cache<Quota>(QUOTAS);
   readonly queue = new Set<string>();
   readonly quotaQueue = new Set<string>();
   /** What clusters could use of it, so: what exists. */
@@ -66,16 +50,23 @@ class Project {
   #uid = 0;
 
   constructor() {
-    this.profiles.put(profile());
-    this.clusters.handlers.push((event) => {
+    this.garden.around = async (write) => {
+      await Promise.resolve();
+      if (this.killed()) throw new Killed('killed before the write');
+      const made = await write();
+      await Promise.resolve();
+      if (this.killed()) throw new Killed('killed after the write');
+      return made;
+    };
+    this.garden.onChange<WorkerCluster>(WORKERCLUSTERS, (event) => {
       if (event.type !== 'deleted') this.queue.add(keyOf(event.object));
       else this.granted.delete(event.object.metadata.uid!);
-      if (concernsOthers(event)) sharesChanged(this.quotas as never, this.#queueOf(this.quotaQueue), 'shop');
+      if (concernsOthers(event)) sharesChanged(this.quotas, this.#queueOf(this.quotaQueue), 'shop');
     });
-    this.quotas.handlers.push((event) => {
+    this.garden.onChange<Quota>(QUOTAS, (event) => {
       if (onlyStatusChanged(event)) return;
       this.quotaQueue.add(keyOf(event.object));
-      quotaChanged(this.clusters as never, this.#queueOf(this.queue), 'shop');
+      quotaChanged(this.clusters, this.#queueOf(this.queue), 'shop');
     });
   }
 
@@ -84,23 +75,11 @@ class Project {
   }
 
   get deps(): WorkerClusterDependencies & QuotaDependencies {
-    const write = async <T>(make: () => T): Promise<T> => {
-      await Promise.resolve();
-      if (this.killed()) throw new Killed('killed before the write');
-      const made = make();
-      await Promise.resolve();
-      if (this.killed()) throw new Killed('killed after the write');
-      return made;
-    };
-    const change = (key: string, more: (cluster: WorkerCluster) => Partial<WorkerCluster>) => {
-      const cluster = this.clusters.get(key);
-      if (cluster) this.clusters.put({ ...cluster, ...more(cluster) } as WorkerCluster);
-      return cluster;
-    };
+    const client = partOf<KubeClient>(this.garden);
     return partOf<WorkerClusterDependencies & QuotaDependencies>({
       clusters: this.clusters,
       shoots: this.shoots,
-      profiles: this.profiles,
+      profiles: this.garden.cache<CloudProfile>(CLOUDPROFILES),
       quotas: this.quotas,
       granted: this.granted,
       capacity: this.capacity,
@@ -108,34 +87,14 @@ class Project {
       provider: () => partOf<Provider>({ name: 'fake', simulated: false, validate: () => [] }),
       recordEvent: () => {},
       judge: (key: string) => this.queue.add(key),
-      garden: {
-        apply: (object: WorkerCluster | Quota) =>
-          write(() => {
-            if (object.kind === 'WorkerCluster') return change(keyOf(object), () => ({ status: object.status! }));
-            const known = this.quotas.get(keyOf(object));
-            if (known) this.quotas.put({ ...known, status: object.status! });
-            return known;
-          }),
-        mergePatch: (_resource: unknown, name: string, namespace: string, patch: { metadata: object }) =>
-          write(() =>
-            change(`${namespace}/${name}`, ({ metadata }) => ({ metadata: { ...metadata, ...patch.metadata } })),
-          ),
-        delete: () => write(() => true),
-      },
-      gardenApplier: {
-        apply: (shoot: Shoot) =>
-          write(() => {
-            const changed = JSON.stringify(this.shoots.get(keyOf(shoot))?.spec) !== JSON.stringify(shoot.spec);
-            if (changed) this.shoots.put(shoot);
-            return { object: shoot, changed };
-          }),
-      },
+      garden: client,
+      gardenApplier: new Applier(client, (object) => ({ live: this.shoots.get(keyOf(object)) })),
     });
   }
 
   ask(name: string, dataPlaneNodes: number, second = 0): void {
     const before = this.clusters.get(`shop/${name}`);
-    this.clusters.put(
+    this.garden.put(
       buildWorkerCluster({
         metadata: before
           ? { ...before.metadata, generation: before.metadata.generation! + 1 }
@@ -153,8 +112,8 @@ class Project {
   }
 
   remove(name: string): void {
-    this.shoots.remove(`shop/${name}`);
-    this.clusters.remove(`shop/${name}`);
+    this.garden.remove(SHOOTS, name, 'shop');
+    this.garden.remove(WORKERCLUSTERS, name, 'shop');
     this.queue.delete(`shop/${name}`);
   }
 
@@ -168,7 +127,8 @@ class Project {
       await Promise.all([
         ...keys.map((key) =>
           reconcileWorkerCluster(this.deps, key, NEVER).catch((error: unknown) => {
-            if (!(error instanceof Killed)) throw error;
+            // A queue tries again after a conflict, too.
+            if (!(error instanceof Killed || (error instanceof KubeApiError && error.isConflict))) throw error;
             this.queue.add(key);
           }),
         ),
@@ -191,7 +151,7 @@ class Project {
 
 const project = async (metrics: Quota['spec']['metrics'], ...asked: [string, number][]): Promise<Project> => {
   const made = new Project();
-  made.quotas.put(quota(metrics));
+  made.garden.put(quota(metrics));
   for (const [index, [name, nodes]] of asked.entries()) made.ask(name, nodes, index);
   await made.settle();
   return made;
@@ -224,7 +184,7 @@ describe('a project with a quota', () => {
 
   it('gives the last piece to one of two that ask in the same moment, and to the older', async () => {
     const shop = new Project();
-    shop.quotas.put(quota({ nodes: 4 }));
+    shop.garden.put(quota({ nodes: 4 }));
     shop.ask('younger', 4, 2);
     shop.ask('older', 4, 1);
     await shop.settle();
@@ -253,8 +213,8 @@ describe('a project with a quota', () => {
   });
 
   test.each<[string, (shop: Project) => void]>([
-    ['the quota is raised', (shop) => shop.quotas.put(quota({ nodes: 10 }))],
-    ['the quota is taken away', (shop) => shop.quotas.remove('shop/team')],
+    ['the quota is raised', (shop) => shop.garden.put(quota({ nodes: 10 }))],
+    ['the quota is taken away', (shop) => shop.garden.remove(QUOTAS, 'team', 'shop')],
     ['a cluster goes', (shop) => shop.remove('a')],
     ['less is asked for', (shop) => shop.ask('b', 1)],
   ])('a cluster that waits is looked at again when %s', async (_what, happen) => {
@@ -269,11 +229,11 @@ describe('a project with a quota', () => {
     const shop = await project({ cpu: 12, 'cost.hourly': 9 });
     const large = { name: 'large', cpu: '8', gpu: '0', memory: '8Gi', price: { hourly: '2', currency: 'USD' } };
     const other = profile({ machineTypes: [large], regions: [{ name: 'abroad' }], defaults: {} });
-    shop.profiles.put({ ...other, metadata: { name: 'other' } });
+    shop.garden.put({ ...other, metadata: { name: 'other' } });
     shop.ask('a', 1);
     const fallback = [{ cloudProvider: 'other', machineTypes: ['large'] }];
     const { spec, ...known } = shop.clusters.get('shop/a')!;
-    shop.clusters.put(
+    shop.garden.put(
       partOf<WorkerCluster>({
         ...known,
         spec: { ...spec, fallback },
@@ -288,7 +248,7 @@ describe('a project with a quota', () => {
     const count = (current: number) => {
       const shoot = shop.shoots.get('shop/a')!;
       const workers = [{ name: 'default', desired: 0, current, ready: current }];
-      shop.shoots.put({ ...shoot, status: { nodes: { desired: 0, current, ready: current }, workers } } as Shoot);
+      shop.garden.put({ ...shoot, status: { nodes: { desired: 0, current, ready: current }, workers } } as Shoot);
       shop.queue.add('shop/a');
     };
     count(4);
@@ -302,10 +262,10 @@ describe('a project with a quota', () => {
 
   it('waits for nobody whose spec cannot be had anyway', async () => {
     const shop = new Project();
-    shop.quotas.put(quota({ nodes: 4 }));
+    shop.garden.put(quota({ nodes: 4 }));
     shop.ask('older', 4, 1);
     const older = shop.clusters.get('shop/older')!;
-    shop.clusters.put({ ...older, spec: { ...older.spec, region: 'nowhere' } });
+    shop.garden.put({ ...older, spec: { ...older.spec, region: 'nowhere' } });
     shop.ask('younger', 4, 2);
     await shop.settle();
     expect([shop.accepted('older'), shop.accepted('younger')]).toEqual(['ConfigurationProblem', 'Accepted']);
@@ -313,8 +273,8 @@ describe('a project with a quota', () => {
 
   it('counts a Shoot that somebody made by hand', async () => {
     const shop = new Project();
-    shop.quotas.put(quota({ nodes: 4 }));
-    shop.shoots.put(
+    shop.garden.put(quota({ nodes: 4 }));
+    shop.garden.put(
       buildShoot({
         metadata: { name: 'by-hand', namespace: 'shop' },
         spec: {
@@ -331,9 +291,9 @@ describe('a project with a quota', () => {
 
   it('writes down what it grants before it makes anything', async () => {
     const shop = new Project();
-    shop.quotas.put(quota({ nodes: 4 }));
+    shop.garden.put(quota({ nodes: 4 }));
     let recorded: unknown;
-    shop.shoots.handlers.push(() => {
+    shop.garden.onChange(SHOOTS, () => {
       recorded ??= shop.clusters.get('shop/a')?.status?.admitted?.pools;
     });
     shop.ask('a', 3);
@@ -367,7 +327,7 @@ describe('a project with a quota', () => {
       const random = seeded(seed);
       const limit = 6 + Math.floor(random() * 10);
       const shop = new Project();
-      shop.quotas.put(quota({ nodes: limit }));
+      shop.garden.put(quota({ nodes: limit }));
       const names = ['a', 'b', 'c', 'd', 'e', 'f'];
       for (let step = 0; step < 25; step++) {
         for (const name of names.filter(() => random() < 0.5)) {

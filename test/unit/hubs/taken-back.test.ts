@@ -4,7 +4,7 @@ import { type MadeFor, ownerLabels } from '../../../operator/controllers/members
 import { TwoSides } from '../../../operator/controllers/membership/two-sides.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
 import { type KubeObject, SERVICEACCOUNTS } from '../../../operator/kube/resources.ts';
-import { MemoryObjects } from '../../kit/memory-objects.ts';
+import { MemoryApiServer } from '../../kit/memory-api-server.ts';
 
 const NEVER = new AbortController().signal;
 const owner = (membership: string, more: Partial<MadeFor> = {}): MadeFor => ({
@@ -21,9 +21,9 @@ const account = (labels?: Record<string, string>): KubeObject => ({
   metadata: { name: 'production', namespace: 'hub-access', ...(labels && { labels }) },
 });
 
-let objects: MemoryObjects;
+let objects: MemoryApiServer;
 beforeEach(() => {
-  objects = new MemoryObjects();
+  objects = new MemoryApiServer();
 });
 const labelOf = () =>
   objects.find<KubeObject>(SERVICEACCOUNTS, 'production', 'hub-access')!.metadata.labels?.[LABELS.membership];

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { type ReceiptPlace, Receipts } from '../../../operator/kube/receipt.ts';
 import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
-import { MemoryObjects } from '../../kit/memory-objects.ts';
+import { MemoryApiServer } from '../../kit/memory-api-server.ts';
 
 const place = (key: string): ReceiptPlace => ({
   name: `made-${key}`,
@@ -19,7 +19,7 @@ const stranger: Secret = {
 };
 
 it('Receipts keep what was made until removal, and write only changes', async () => {
-  const server = new MemoryObjects();
+  const server = new MemoryApiServer();
   const receipts = new Receipts<{ id: number }>(server, place);
   expect(await receipts.read('a')).toBeUndefined();
   const first = { id: 1 };
@@ -33,7 +33,7 @@ it('Receipts keep what was made until removal, and write only changes', async ()
 });
 
 it('Receipts neither trust, overwrite nor delete a Secret that only has the name', async () => {
-  const server = new MemoryObjects(stranger);
+  const server = new MemoryApiServer(stranger);
   const receipts = new Receipts<{ id: number }>(server, place);
   expect(await receipts.read('a')).toBeUndefined();
   await expect(receipts.save('a', { id: 1 }, undefined)).rejects.toThrow(
@@ -44,7 +44,7 @@ it('Receipts neither trust, overwrite nor delete a Secret that only has the name
 });
 
 it('a receipt without its labels still counts, and gets them back on save', async () => {
-  const server = new MemoryObjects();
+  const server = new MemoryApiServer();
   const receipts = new Receipts<{ id: number }>(server, place);
   await receipts.save('a', { id: 1 }, undefined);
   const { labels: _, ...metadata } = server.find<Secret>(SECRETS, 'made-a', 'seed')!.metadata;
@@ -57,11 +57,11 @@ it('a receipt without its labels still counts, and gets them back on save', asyn
 
 it('reading a receipt that cannot be parsed throws', async () => {
   const broken = { ...stranger, type: 'example.org/made', data: { record: Buffer.from('{').toString('base64') } };
-  await expect(new Receipts(new MemoryObjects(broken), place).read('a')).rejects.toThrow('cannot be read');
+  await expect(new Receipts(new MemoryApiServer(broken), place).read('a')).rejects.toThrow('cannot be read');
 });
 
 it('of two receipts made from the same version the later save is refused', async () => {
-  const server = new MemoryObjects();
+  const server = new MemoryApiServer();
   const [one, other] = [new Receipts<{ id: number }>(server, place), new Receipts<{ id: number }>(server, place)];
   await one.save('a', { id: 1 }, undefined);
   const [mine, theirs] = [await one.read('a'), await other.read('a')];

@@ -14,7 +14,7 @@ import { silent } from '../../../operator/kube/log.ts';
 import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
 import { buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { memoryProfile } from '../../kit/managed-garden.ts';
-import { MemoryObjects } from '../../kit/memory-objects.ts';
+import { MemoryApiServer } from '../../kit/memory-api-server.ts';
 
 const OPERATOR = 'kube-system';
 const GARDEN = 'garden-uid';
@@ -46,12 +46,12 @@ const beside = (content: object, name = 'one-cloud', namespace = 'shop'): Secret
   data: { record: Buffer.from(JSON.stringify(content)).toString('base64') },
 });
 
-let garden: MemoryObjects;
+let garden: MemoryApiServer;
 let events: string[];
 let clusters: Map<string, WorkerCluster>;
 
 beforeEach(() => {
-  garden = new MemoryObjects();
+  garden = new MemoryApiServer();
   events = [];
   clusters = new Map([['shop/one', cluster]]);
 });

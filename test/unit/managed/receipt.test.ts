@@ -9,7 +9,7 @@ import {
 } from '../../../operator/controllers/managed/receipt.ts';
 import { clusterIn } from '../../../operator/controllers/managed/wish.ts';
 import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
-import { MemoryObjects } from '../../kit/memory-objects.ts';
+import { MemoryApiServer } from '../../kit/memory-api-server.ts';
 
 const OPERATOR = 'kube-system';
 const receipt: ManagedReceipt = {
@@ -21,7 +21,7 @@ const receipt: ManagedReceipt = {
 };
 
 /** The one Secret that there is after the receipt was saved. */
-async function saved(garden = new MemoryObjects()): Promise<Secret> {
+async function saved(garden = new MemoryApiServer()): Promise<Secret> {
   await managedReceipts(garden, OPERATOR).save('shop/one', receipt, undefined);
   return (await garden.list<Secret>(SECRETS)).items[0]!;
 }

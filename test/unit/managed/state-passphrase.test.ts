@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { stateBackend } from '../../../operator/accounts/state-backend.ts';
 import { SECRETS } from '../../../operator/kube/resources.ts';
 import { buildCloudProfile } from '../../kit/builders/objects.ts';
-import { MemoryObjects } from '../../kit/memory-objects.ts';
+import { MemoryApiServer } from '../../kit/memory-api-server.ts';
 
 const profile = buildCloudProfile({
   metadata: { name: 'aws' },
@@ -10,7 +10,7 @@ const profile = buildCloudProfile({
 });
 
 it('an operator that knows the passphrase of states writes its deleted Secret back', async () => {
-  const garden = new MemoryObjects();
+  const garden = new MemoryApiServer();
   const create = garden.create.bind(garden);
   garden.create = (object) => {
     const { stringData = {}, ...rest } = object as unknown as { stringData?: Record<string, string> };
