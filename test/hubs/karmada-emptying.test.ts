@@ -72,7 +72,7 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy that empties', ()
     await poll(async () => (await counted())?.allocated?.cpu).toBe('3');
     const spec = { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5 }] };
     await makePeakPolicy(client(), [{ name: 'cloud', template: { metadata: { labels: { tier: 'burst' } }, spec } }], {
-      consolidationPolicy: 'WhenEmptyOrUnderutilized',
+      scaleIn: { consolidationPolicy: 'WhenEmptyOrUnderutilized' },
     });
     await scale(12);
     await poll(() => bought.names).toHaveLength(1);

@@ -12,6 +12,7 @@ import { OPERATOR_USER } from '../../../operator/api/roles.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { SHOOTS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
 import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
+import { readRefusal } from '../../kit/read-refusal.ts';
 import { testTools } from '../../kit/tools.ts';
 
 const run = promisify(execFile);
@@ -56,15 +57,6 @@ const budgeted = (budget: object) => ({
 });
 const cluster = (spec: object, name = 'a'): KubeObject => object('WorkerCluster', name, spec);
 
-async function refusal(action: () => Promise<unknown>): Promise<string> {
-  try {
-    await action();
-  } catch (error) {
-    if (error instanceof KubeApiError) return error.message;
-    throw error;
-  }
-  return '';
-}
 const dryCreate = (manifest: KubeObject) => garden.client.create(manifest, { dryRun: true });
 
 describe('WorkerCluster', () => {
@@ -168,7 +160,7 @@ describe('WorkerCluster', () => {
       },
     ],
   ])('takes %s', async (_, spec) => {
-    expect(await refusal(() => dryCreate(cluster(spec)))).toBe('');
+    expect(await readRefusal(() => dryCreate(cluster(spec)))).toBe('');
   });
 
   test.each<[string, object, RegExp]>([
@@ -342,13 +334,13 @@ describe('WorkerCluster', () => {
     ],
     ['credentials in a folder', { ...minimal, credentialsRef: { name: '../other' } }, /credentialsRef\.name/],
   ])('refuses %s', async (_, spec, message) => {
-    expect(await refusal(() => dryCreate(cluster(spec)))).toMatch(message);
+    expect(await readRefusal(() => dryCreate(cluster(spec)))).toMatch(message);
   });
 
   test('accepts a name of 63 characters, and refuses 64 characters or a dot', async () => {
-    expect(await refusal(() => dryCreate(cluster(minimal, 'n'.repeat(63))))).toBe('');
-    expect(await refusal(() => dryCreate(cluster(minimal, 'n'.repeat(64))))).toMatch(/metadata\.name/);
-    expect(await refusal(() => dryCreate(cluster(minimal, 'a.b')))).toMatch(/metadata\.name/);
+    expect(await readRefusal(() => dryCreate(cluster(minimal, 'n'.repeat(63))))).toBe('');
+    expect(await readRefusal(() => dryCreate(cluster(minimal, 'n'.repeat(64))))).toMatch(/metadata\.name/);
+    expect(await readRefusal(() => dryCreate(cluster(minimal, 'a.b')))).toMatch(/metadata\.name/);
   });
 
   test('has one control plane member by default', async () => {
@@ -406,7 +398,7 @@ describe('WorkerCluster', () => {
   ])('%s', async (what, spec, patch, message) => {
     const name = what.replaceAll(' ', '-');
     await garden.client.create(cluster(spec, name));
-    const answer = await refusal(() => garden.client.mergePatch(WORKERCLUSTERS, name, 'default', { spec: patch }));
+    const answer = await readRefusal(() => garden.client.mergePatch(WORKERCLUSTERS, name, 'default', { spec: patch }));
     if (message === '') expect(answer).toBe('');
     else expect(answer).toMatch(message);
   });
@@ -420,14 +412,14 @@ describe('WorkerCluster', () => {
     ['a duration in days', { ttl: '2days' }, /must be a duration .* for example 48h or 1h30m/],
     ['no duration at all', { ttl: '0s' }, /must be a duration longer than 0/],
   ])('%s is answered in words', async (what, spec, message) => {
-    const answer = await refusal(() => garden.client.create(cluster({ ...minimal, ...spec }, 'worded')));
+    const answer = await readRefusal(() => garden.client.create(cluster({ ...minimal, ...spec }, 'worded')));
     expect(answer, what).toMatch(message);
     expect(answer).not.toMatch(/should match|type conversion|protobuf|no such overload|evaluating rule/);
   });
 
   test('a version in a wrong form is refused with an explanation in words', async () => {
     await garden.client.create(cluster({ ...minimal, kubernetes: { version: '1.36.3' } }, 'reworded'));
-    const answer = await refusal(() =>
+    const answer = await readRefusal(() =>
       garden.client.mergePatch(WORKERCLUSTERS, 'reworded', 'default', { spec: { kubernetes: { version: 'v1.36.4' } } }),
     );
     expect(answer).toMatch(/must be a version without v/);
@@ -439,7 +431,7 @@ describe('WorkerCluster', () => {
     const tell = (status: object) =>
       garden.client.mergePatch(WORKERCLUSTERS, 'nothing-made', 'default', { status }, { subresource: 'status' });
     const move = (spec: object) =>
-      refusal(() => garden.client.mergePatch(WORKERCLUSTERS, 'nothing-made', 'default', { spec }));
+      readRefusal(() => garden.client.mergePatch(WORKERCLUSTERS, 'nothing-made', 'default', { spec }));
     await tell({ nothingMade: true });
     expect(await move({ region: 'eu-west-1', cloudProvider: 'gcp', networking: { pods: '10.9.0.0/16' } })).toBe('');
     await tell({ nothingMade: null });
@@ -451,7 +443,7 @@ describe('WorkerCluster', () => {
     const status = { kubernetesVersion: '1.36.3' };
     await garden.client.mergePatch(WORKERCLUSTERS, 'running', 'default', { status }, { subresource: 'status' });
     const set = (version: string) =>
-      refusal(() =>
+      readRefusal(() =>
         garden.client.mergePatch(
           WORKERCLUSTERS,
           'running',
@@ -478,7 +470,7 @@ describe('WorkerCluster', () => {
       4,
       'multi-cluster.demo.io/pool',
     ]);
-    expect(await refusal(() => kubectlRefusal('scale', 'wc/scaled', '--replicas=6000'))).toMatch(
+    expect(await readRefusal(() => kubectlRefusal('scale', 'wc/scaled', '--replicas=6000'))).toMatch(
       /less than or equal to 5000/,
     );
   });
@@ -512,23 +504,23 @@ describe('deletion protection', () => {
     await garden.client.create(cluster({ cloudProvider: 'aws', dataPlaneNodes: 1, deletionProtection: true }, 'kept'));
     const remove = () => garden.client.delete(WORKERCLUSTERS, 'kept', 'default');
     await eventually(async () => {
-      const said = await refusal(() => garden.client.delete(WORKERCLUSTERS, 'kept', 'default', { dryRun: true }));
+      const said = await readRefusal(() => garden.client.delete(WORKERCLUSTERS, 'kept', 'default', { dryRun: true }));
       if (!said) throw new Error('not refused yet');
     });
-    expect(await refusal(remove)).toMatch(
+    expect(await readRefusal(remove)).toMatch(
       /WorkerCluster kept is protected from deletion: set spec\.deletionProtection to false first/,
     );
     await garden.client.mergePatch(WORKERCLUSTERS, 'kept', 'default', { spec: { deletionProtection: false } });
-    expect(await refusal(remove)).toBe('');
+    expect(await readRefusal(remove)).toBe('');
   });
 
   test('the annotation protects every kind', async () => {
     const annotations = { 'multi-cluster.demo.io/deletion-protection': 'true' };
     await garden.client.create(object('Shoot', 'kept', shoot(), { annotations }));
     const remove = () => garden.client.delete(SHOOTS, 'kept', 'default');
-    expect(await refusal(remove)).toMatch(/Shoot kept is protected from deletion: remove the annotation/);
+    expect(await readRefusal(remove)).toMatch(/Shoot kept is protected from deletion: remove the annotation/);
     await garden.client.mergePatch(SHOOTS, 'kept', 'default', { metadata: { annotations: null } });
-    expect(await refusal(remove)).toBe('');
+    expect(await readRefusal(remove)).toBe('');
   });
 });
 
@@ -606,7 +598,7 @@ describe('Shoot', () => {
       /failureTolerance\.type/,
     ],
   ])('refuses %s', async (_, spec, message) => {
-    expect(await refusal(() => dryCreate(object('Shoot', 'bad', spec)))).toMatch(message);
+    expect(await readRefusal(() => dryCreate(object('Shoot', 'bad', spec)))).toMatch(message);
   });
 
   test.each<[string, object, RegExp | '']>([
@@ -623,7 +615,7 @@ describe('Shoot', () => {
   ])('changing %s', async (name, patch, message) => {
     const spec = shoot({ kubernetes: { version: '1.36.3' }, networking: { services: '10.2.0.0/16' } });
     await garden.client.create(object('Shoot', name, spec));
-    const answer = await refusal(() =>
+    const answer = await readRefusal(() =>
       garden.client.mergePatch(SHOOTS, name, 'default', { spec: patch }, { dryRun: true }),
     );
     if (message === '') expect(answer).toBe('');
@@ -635,7 +627,7 @@ describe('Shoot', () => {
       object('Shoot', 'self-hosted', shoot({ provider: { type: 'a', workers: [ownMachines] } })),
     );
     const change = (worker: object) =>
-      refusal(() =>
+      readRefusal(() =>
         garden.client.mergePatch(SHOOTS, 'self-hosted', 'default', { spec: { provider: { workers: [worker] } } }),
       );
     expect(await change({ ...ownMachines, minimum: 3, maximum: 3 })).toBe('');
@@ -654,8 +646,8 @@ describe('Seed and CloudProfile', () => {
       'simulated',
       'simulated-scale',
     ]);
-    for (const profile of profiles) expect(await refusal(() => garden.client.apply(profile))).toBe('');
-    expect(await refusal(() => dryCreate(object('Seed', 'local', SEED)))).toBe('');
+    for (const profile of profiles) expect(await readRefusal(() => garden.client.apply(profile))).toBe('');
+    expect(await readRefusal(() => dryCreate(object('Seed', 'local', SEED)))).toBe('');
   });
 
   test.each<[string, object, RegExp]>([
@@ -685,7 +677,7 @@ describe('Seed and CloudProfile', () => {
     ['no time between two looks', { drift: { interval: '0h' } }, /drift\.interval.*longer than 0/],
   ])('a profile refuses %s', async (_, more, message) => {
     const spec = { type: 'x', kubernetes: {}, machineTypes: [], regions: [{ name: 'r' }], ...more };
-    expect(await refusal(() => dryCreate(object('CloudProfile', 'x', spec)))).toMatch(message);
+    expect(await readRefusal(() => dryCreate(object('CloudProfile', 'x', spec)))).toMatch(message);
   });
 
   test.each<[string, object, RegExp]>([
@@ -693,13 +685,13 @@ describe('Seed and CloudProfile', () => {
     ['a key of a taint', { taints: [{ key: 'not this' }] }, /taints\[0\]\.key/],
     ['a kubeconfig in a folder', { kubeconfigRef: { name: 'a/b', namespace: 'c' } }, /kubeconfigRef\.name/],
   ])('a seed refuses %s', async (_, more, message) => {
-    expect(await refusal(() => dryCreate(object('Seed', 'x', { ...SEED, ...more })))).toMatch(message);
+    expect(await readRefusal(() => dryCreate(object('Seed', 'x', { ...SEED, ...more })))).toMatch(message);
   });
 
   test("a seed's ranges cannot change", async () => {
     await garden.client.create(object('Seed', 'fixed', SEED));
     const networks = { pods: '10.9.0.0/16' };
-    const answer = await refusal(() =>
+    const answer = await readRefusal(() =>
       garden.client.apply(object('Seed', 'fixed', { ...SEED, networks: { ...SEED.networks, ...networks } })),
     );
     expect(answer).toMatch(/networks\.pods and networks\.services cannot be changed/);
@@ -722,9 +714,11 @@ test('objects that older CRDs accepted can still get status, nodes and finalizer
   const pool = { name: 'a', labels: { 'a b': 'c' } };
   await eventually(() => garden.client.create(cluster({ ...spec, pools: [pool] }, 'old')));
   await garden.client.apply(strict!);
-  await eventually(async () => expect(await refusal(() => dryCreate(cluster(spec, 'new')))).toMatch(/spec\.region/));
+  await eventually(async () =>
+    expect(await readRefusal(() => dryCreate(cluster(spec, 'new')))).toMatch(/spec\.region/),
+  );
   const change = (patch: object, more: object = {}) =>
-    refusal(() => garden.client.mergePatch(WORKERCLUSTERS, 'old', 'default', patch, more));
+    readRefusal(() => garden.client.mergePatch(WORKERCLUSTERS, 'old', 'default', patch, more));
   expect(await change({ status: { phase: 'Failed' } }, { subresource: 'status' })).toBe('');
   expect(await change({ spec: { dataPlaneNodes: 2 } })).toBe('');
   expect(await change({ metadata: { finalizers: ['multi-cluster.demo.io/coppice'] } })).toBe('');

@@ -12,8 +12,8 @@ import type { BurstDependencies } from '../../../operator/controllers/burst/depe
 import { gardenWorld } from '../../../operator/controllers/burst/garden-world.ts';
 import { manifestOf } from '../../../operator/controllers/burst/own-clusters.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
-import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { BURSTPOLICIES, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { readRefusal } from '../../kit/read-refusal.ts';
 import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 
 const GROUP = 'multi-cluster.demo.io';
@@ -52,22 +52,11 @@ beforeAll(async () => {
   // A new CRD is served, and a new policy heeded, a moment after it was made.
   const deadline = Date.now() + 20_000;
   const settled = async () =>
-    (await answer(() => garden.client.list(BURSTPOLICIES))) === '' &&
-    /may write one there/.test(await answer(() => writer.create(policy('probe'), { dryRun: true })));
+    (await readRefusal(() => garden.client.list(BURSTPOLICIES))) === '' &&
+    /may write one there/.test(await readRefusal(() => writer.create(policy('probe'), { dryRun: true })));
   while (!(await settled()) && Date.now() < deadline) await sleep(100);
 });
 afterAll(() => garden?.leave());
-
-/** What was said against it; '': nothing. */
-async function answer(action: () => Promise<unknown>): Promise<string> {
-  try {
-    await action();
-  } catch (error) {
-    if (error instanceof KubeApiError) return error.message;
-    throw error;
-  }
-  return '';
-}
 
 const template = (spec: object = {}) => ({
   metadata: { labels: { fleet: 'production' } },
@@ -94,12 +83,12 @@ describe('a BurstPolicy', () => {
   });
 
   test('is refused from a user who may not, because the operator would create the clusters', async () => {
-    expect(await answer(() => writer.create(policy('stolen')))).toMatch(
+    expect(await readRefusal(() => writer.create(policy('stolen')))).toMatch(
       /only who may do so in namespace \S+ may write one there/,
     );
     await editor.create(policy('theirs'));
     const patch = (spec: object, labels?: object) =>
-      answer(() => writer.mergePatch(BURSTPOLICIES, 'theirs', garden.namespace, { spec, metadata: { labels } }));
+      readRefusal(() => writer.mergePatch(BURSTPOLICIES, 'theirs', garden.namespace, { spec, metadata: { labels } }));
     expect(await patch({ maximumClusters: 9 })).toMatch(/may write one there/);
     // Who changes nothing of what it asks for spends nothing.
     expect(await patch({}, { team: 'web' })).toBe('');
@@ -156,7 +145,7 @@ describe('a BurstPolicy', () => {
       /unknown field|nodes/,
     ],
   ])('is refused with %s', async (_, spec, message) => {
-    expect(await answer(() => editor.create(policy('wrong', spec)))).toMatch(message);
+    expect(await readRefusal(() => editor.create(policy('wrong', spec)))).toMatch(message);
   });
 
   test.each([
@@ -164,9 +153,9 @@ describe('a BurstPolicy', () => {
     ['budget.currency', { budget: { currency: 'EUR' } }],
   ])('keeps its %s', async (what, spec) => {
     const { metadata } = await editor.create(policy(`keeps-${what.replace('.', '-')}`));
-    expect(await answer(() => editor.mergePatch(BURSTPOLICIES, metadata.name, garden.namespace, { spec }))).toMatch(
-      `${what} cannot be changed`,
-    );
+    expect(
+      await readRefusal(() => editor.mergePatch(BURSTPOLICIES, metadata.name, garden.namespace, { spec })),
+    ).toMatch(`${what} cannot be changed`);
   });
 
   test('of the examples is accepted, and so are its clusters', async () => {
@@ -179,7 +168,7 @@ describe('a BurstPolicy', () => {
         number: 1,
         nodes: { workers: 3 },
       });
-      expect(await answer(() => operator.create(cluster, { dryRun: true }))).toBe('');
+      expect(await readRefusal(() => operator.create(cluster, { dryRun: true }))).toBe('');
     }
   });
 });
@@ -225,8 +214,8 @@ describe("the operator's user", () => {
       metadata: { name: 'mine', namespace: garden.namespace },
       spec: { cloudProvider: 'cloud', dataPlaneNodes: 1 },
     });
-    expect(await answer(() => operator.delete(WORKERCLUSTERS, 'owner-cloud-1', garden.namespace))).toBe('');
-    expect(await answer(() => operator.delete(WORKERCLUSTERS, 'mine', garden.namespace))).toMatch(
+    expect(await readRefusal(() => operator.delete(WORKERCLUSTERS, 'owner-cloud-1', garden.namespace))).toBe('');
+    expect(await readRefusal(() => operator.delete(WORKERCLUSTERS, 'mine', garden.namespace))).toMatch(
       /the operator deletes only clusters that/,
     );
   });

@@ -6,9 +6,9 @@ import { installManifests } from '../../../operator/api/install.ts';
 import { KUBECONFIG_SIGNERS, MAX_KUBECONFIG_REQUEST } from '../../../operator/api/kubeconfig-request.ts';
 import type { KubeObject } from '../../../operator/api/meta.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
-import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { CSRS } from '../../../operator/kube/resources.ts';
 import { newCertificateRequest } from '../../../operator/pki/certificate-request.ts';
+import { readRefusal } from '../../kit/read-refusal.ts';
 import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
@@ -46,16 +46,7 @@ const request = (spec: object = {}, metadata: object = {}): KubeObject => ({
   spec: { signerName: KUBECONFIG_SIGNERS.viewer, usages: ['client auth'], request: asked, ...spec },
 });
 
-/** What the API server says against it; '': nothing. */
-async function answer(client: KubeClient, object: KubeObject): Promise<string> {
-  try {
-    await client.create(object);
-    return '';
-  } catch (error) {
-    if (error instanceof KubeApiError) return error.message;
-    throw error;
-  }
-}
+const answer = (client: KubeClient, object: KubeObject) => readRefusal(() => client.create(object));
 
 describe('a ServiceAccount without roles', () => {
   test('may request a kubeconfig, also by kubectl apply', async () => {

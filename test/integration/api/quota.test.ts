@@ -3,8 +3,8 @@ import { API_VERSION } from '../../../operator/api/group.ts';
 import { installManifests } from '../../../operator/api/install.ts';
 import type { KubeObject } from '../../../operator/api/meta.ts';
 import { profileManifests } from '../../../operator/api/profiles.ts';
-import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { QUOTAS } from '../../../operator/kube/resources.ts';
+import { readRefusal } from '../../kit/read-refusal.ts';
 import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 
 let garden: SharedApiserver;
@@ -33,15 +33,6 @@ const quota = (spec: object, name = 'team'): KubeObject => ({
   spec,
 });
 
-async function refusal(action: () => Promise<unknown>): Promise<string> {
-  try {
-    await action();
-  } catch (error) {
-    if (error instanceof KubeApiError) return error.message;
-    throw error;
-  }
-  return '';
-}
 const dryCreate = (manifest: KubeObject) => garden.client.create(manifest, { dryRun: true });
 
 describe('Quota', () => {
@@ -59,7 +50,7 @@ describe('Quota', () => {
     ],
     ['nothing at all', { metrics: { nodes: 0 } }],
   ])('takes %s', async (_what, spec) => {
-    expect(await refusal(() => dryCreate(quota(spec)))).toBe('');
+    expect(await readRefusal(() => dryCreate(quota(spec)))).toBe('');
   });
 
   test.each<[string, object, RegExp]>([
@@ -70,18 +61,18 @@ describe('Quota', () => {
     ['a negative quantity', { metrics: { cpu: '-500m' } }, /a metric is a Kubernetes quantity/],
     ['a currency that is none', { metrics: { nodes: 1 }, currency: 'dollars' }, /spec\.currency/],
   ])('refuses %s', async (_what, spec, message) => {
-    expect(await refusal(() => dryCreate(quota(spec)))).toMatch(message);
+    expect(await readRefusal(() => dryCreate(quota(spec)))).toMatch(message);
   });
 
   it('defaults to US dollars, and its scope cannot be changed', async () => {
     const made = await garden.client.create(quota(gardener, 'fixed'));
     expect(made.spec.currency).toBe('USD');
     const change = (scope: object | null) =>
-      refusal(() => garden.client.mergePatch(QUOTAS, 'fixed', garden.namespace, { spec: { scope } }));
+      readRefusal(() => garden.client.mergePatch(QUOTAS, 'fixed', garden.namespace, { spec: { scope } }));
     expect(await change({ kind: 'Secret' })).toMatch(/scope cannot be changed/);
     expect(await change(null)).toMatch(/scope cannot be changed/);
     expect(
-      await refusal(() =>
+      await readRefusal(() =>
         garden.client.mergePatch(QUOTAS, 'fixed', garden.namespace, { spec: { metrics: { cpu: '300' } } }),
       ),
     ).toBe('');
@@ -90,5 +81,5 @@ describe('Quota', () => {
 
 it('the shipped profiles with their prices are accepted', async () => {
   for (const profile of await profileManifests())
-    expect(await refusal(() => dryCreate(profile)), profile.metadata.name).toBe('');
+    expect(await readRefusal(() => dryCreate(profile)), profile.metadata.name).toBe('');
 });

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KubeObject } from '../../../operator/api/meta.ts';
 import { seedServices } from '../../../operator/api/seed-service-policy.ts';
-import { KubeApiError } from '../../../operator/kube/errors.ts';
 import { SERVICES } from '../../../operator/kube/resources.ts';
+import { readRefusal } from '../../kit/read-refusal.ts';
 import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 
 let garden: SharedApiserver;
@@ -16,16 +16,7 @@ const service = (name: string, spec: object = {}, namespace = garden.namespace):
   spec: { ports: [{ port: 6443 }], selector: { app: 'theirs' }, ...spec },
 });
 
-/** What the API server says against it; '': nothing. */
-async function answer(action: Promise<unknown>): Promise<string> {
-  try {
-    await action;
-    return '';
-  } catch (error) {
-    if (error instanceof KubeApiError) return error.message;
-    throw error;
-  }
-}
+const answer = (action: Promise<unknown>) => readRefusal(() => action);
 const patch = (name: string, spec: object) =>
   answer(garden.client.mergePatch(SERVICES, name, garden.namespace, { spec }));
 const POD_OF_A_CONTROL_PLANE = '10.96.0.7';

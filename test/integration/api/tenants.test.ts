@@ -7,7 +7,6 @@ import { installManifests } from '../../../operator/api/install.ts';
 import type { KubeObject } from '../../../operator/api/meta.ts';
 import { OPERATOR_USER } from '../../../operator/api/roles.ts';
 import type { KubeClient } from '../../../operator/kube/client.ts';
-import { KubeApiError } from '../../../operator/kube/errors.ts';
 import {
   CLOUDPROFILES,
   FLOWSCHEMAS,
@@ -17,6 +16,7 @@ import {
   SHOOTS,
   WORKERCLUSTERS,
 } from '../../../operator/kube/resources.ts';
+import { readRefusal } from '../../kit/read-refusal.ts';
 import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserver.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
@@ -43,7 +43,8 @@ beforeAll(async () => {
   // A new CRD is served, and a new policy heeded, a moment after it was made.
   const deadline = Date.now() + 20_000;
   const settled = async () =>
-    (await answer(() => garden.client.list(SHOOTS))) === '' && /token/.test(await answer(() => tokenSecret(operator)));
+    (await readRefusal(() => garden.client.list(SHOOTS))) === '' &&
+    /token/.test(await readRefusal(() => tokenSecret(operator)));
   while (!(await settled()) && Date.now() < deadline) await sleep(100);
 });
 afterAll(() => garden?.leave());
@@ -56,16 +57,6 @@ const object = (kind: string, name: string, spec: object): KubeObject => ({
 });
 const cluster = (name: string) => object('WorkerCluster', name, { cloudProvider: 'aws', dataPlaneNodes: 1 });
 
-/** What was said against it; '': nothing. */
-async function answer(action: () => Promise<unknown>): Promise<string> {
-  try {
-    await action();
-  } catch (error) {
-    if (error instanceof KubeApiError) return error.message;
-    throw error;
-  }
-  return '';
-}
 const FORBIDDEN = /is forbidden: User "\w+" cannot/;
 
 const operator = async () => garden.connect(await garden.certificate(OPERATOR_USER));
@@ -86,12 +77,14 @@ const tokenSecret = async (by: () => Promise<KubeClient>) =>
 
 describe('role edit in a namespace', () => {
   test('creates, scales and deletes clusters there', async () => {
-    expect(await answer(() => editor.create(cluster('mine')))).toBe('');
+    expect(await readRefusal(() => editor.create(cluster('mine')))).toBe('');
     const scale = { spec: { replicas: 3 } };
     expect(
-      await answer(() => editor.mergePatch(WORKERCLUSTERS, 'mine', garden.namespace, scale, { subresource: 'scale' })),
+      await readRefusal(() =>
+        editor.mergePatch(WORKERCLUSTERS, 'mine', garden.namespace, scale, { subresource: 'scale' }),
+      ),
     ).toBe('');
-    expect(await answer(() => editor.delete(WORKERCLUSTERS, 'mine', garden.namespace))).toBe('');
+    expect(await readRefusal(() => editor.delete(WORKERCLUSTERS, 'mine', garden.namespace))).toBe('');
   });
 
   test('cannot write status', async () => {
@@ -99,8 +92,10 @@ describe('role edit in a namespace', () => {
     const status = { admitted: { pools: [{ name: 'a', machineType: 'huge', count: 5000 }] } };
     const raise = () =>
       editor.mergePatch(WORKERCLUSTERS, 'granted', garden.namespace, { status }, { subresource: 'status' });
-    expect(await answer(raise)).toMatch(FORBIDDEN);
-    expect(await answer(() => editor.mergePatch(WORKERCLUSTERS, 'granted', garden.namespace, { status }))).toBe('');
+    expect(await readRefusal(raise)).toMatch(FORBIDDEN);
+    expect(await readRefusal(() => editor.mergePatch(WORKERCLUSTERS, 'granted', garden.namespace, { status }))).toBe(
+      '',
+    );
     expect((await garden.client.get(WORKERCLUSTERS, 'granted', garden.namespace)).status).toEqual({
       observedGeneration: -1,
     });
@@ -112,29 +107,29 @@ describe('role edit in a namespace', () => {
       region: 'eu-central-1',
       provider: { type: 'aws' },
     });
-    expect(await answer(() => editor.create(shoot))).toMatch(FORBIDDEN);
+    expect(await readRefusal(() => editor.create(shoot))).toMatch(FORBIDDEN);
     await garden.client.create(object('Quota', 'limit', { metrics: { nodes: 1 } }));
     const raise = { spec: { metrics: { nodes: 5000 } } };
-    expect(await answer(() => editor.mergePatch(QUOTAS, 'limit', garden.namespace, raise))).toMatch(FORBIDDEN);
-    expect(await answer(() => editor.delete(QUOTAS, 'limit', garden.namespace))).toMatch(FORBIDDEN);
+    expect(await readRefusal(() => editor.mergePatch(QUOTAS, 'limit', garden.namespace, raise))).toMatch(FORBIDDEN);
+    expect(await readRefusal(() => editor.delete(QUOTAS, 'limit', garden.namespace))).toMatch(FORBIDDEN);
   });
 
   test('has no rights in other namespaces', async () => {
-    expect(await answer(() => editor.list(WORKERCLUSTERS, { namespace: 'kube-system' }))).toMatch(FORBIDDEN);
+    expect(await readRefusal(() => editor.list(WORKERCLUSTERS, { namespace: 'kube-system' }))).toMatch(FORBIDDEN);
   });
 });
 
 test('role view reads clusters and quotas, and writes nothing', async () => {
-  expect(await answer(() => viewer.list(WORKERCLUSTERS, { namespace: garden.namespace }))).toBe('');
-  expect(await answer(() => viewer.list(QUOTAS, { namespace: garden.namespace }))).toBe('');
-  expect(await answer(() => viewer.create(cluster('theirs')))).toMatch(FORBIDDEN);
+  expect(await readRefusal(() => viewer.list(WORKERCLUSTERS, { namespace: garden.namespace }))).toBe('');
+  expect(await readRefusal(() => viewer.list(QUOTAS, { namespace: garden.namespace }))).toBe('');
+  expect(await readRefusal(() => viewer.create(cluster('theirs')))).toMatch(FORBIDDEN);
 });
 
 test('all users read CloudProfiles, and no tenant writes them or reads Seeds', async () => {
   for (const client of [viewer, editor]) {
-    expect(await answer(() => client.list(CLOUDPROFILES))).toBe('');
-    expect(await answer(() => client.delete(CLOUDPROFILES, 'aws'))).toMatch(FORBIDDEN);
-    expect(await answer(() => client.list(SEEDS))).toMatch(FORBIDDEN);
+    expect(await readRefusal(() => client.list(CLOUDPROFILES))).toBe('');
+    expect(await readRefusal(() => client.delete(CLOUDPROFILES, 'aws'))).toMatch(FORBIDDEN);
+    expect(await readRefusal(() => client.list(SEEDS))).toMatch(FORBIDDEN);
   }
 });
 
@@ -178,9 +173,9 @@ test("roles of tenants are aggregated into Kubernetes' view, edit and admin", as
 });
 
 test('the operator cannot create token Secrets but other Secrets; other users can', async () => {
-  expect(await answer(() => tokenSecret(operator))).toMatch(/makes no Secrets that Kubernetes puts tokens/);
-  expect(await answer(() => tokenSecret(async () => garden.client))).toBe('');
+  expect(await readRefusal(() => tokenSecret(operator))).toMatch(/makes no Secrets that Kubernetes puts tokens/);
+  expect(await readRefusal(() => tokenSecret(async () => garden.client))).toBe('');
   const plain = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'plain', namespace: garden.namespace } };
-  expect(await answer(async () => (await operator()).create(plain))).toBe('');
-  expect(await answer(() => garden.client.delete(SECRETS, 'plain', garden.namespace))).toBe('');
+  expect(await readRefusal(async () => (await operator()).create(plain))).toBe('');
+  expect(await readRefusal(() => garden.client.delete(SECRETS, 'plain', garden.namespace))).toBe('');
 });

@@ -31,6 +31,7 @@ import { startApiserver, type TestApiserver } from '../../kit/apiserver.ts';
 import { type FlakyProxy, startFlakyProxy } from '../../kit/flaky-proxy.ts';
 import { addNode } from '../../kit/hubs/hub-testbed.ts';
 import { serveKinds } from '../../kit/hubs/serve-kinds.ts';
+import { type RefusedKubeconfig, refusedKubeconfigs } from '../../kit/refused-kubeconfigs.ts';
 
 const PATIENCE_MS = 120_000;
 /** Test API servers are on the loopback, which tenants do not reach unless somebody allows it. */
@@ -140,75 +141,8 @@ const config = (cluster: object, user: object = { token: 't' }, more: object[] =
 describe('a kubeconfig that a tenant wrote', () => {
   const marker = `${fileURLToPath(new URL('.', import.meta.url))}was-run`;
   const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'touch', args: [marker] };
-  const table: [string, () => string, string, RegExp][] = [
-    ['runs no program', () => config({}, { exec }), 'KubeconfigRefused', /user "u" of context "c" has exec/],
-    [
-      'runs none of another context',
-      () => config({}, {}, [{ name: 'x', user: { exec } }]),
-      'KubeconfigRefused',
-      /user "x" has exec/,
-    ],
-    [
-      'asks no auth provider',
-      () => config({}, { 'auth-provider': { name: 'gcp' } }),
-      'KubeconfigRefused',
-      /auth-provider/,
-    ],
-    ['reads no token from a file', () => config({}, { tokenFile: '/etc/hostname' }), 'KubeconfigRefused', /tokenFile/],
-    [
-      'reads no authority',
-      () => config({ 'certificate-authority': '/etc/hostname' }),
-      'KubeconfigRefused',
-      /certificate-authority/,
-    ],
-    [
-      'reads no certificate',
-      () => config({}, { 'client-certificate': '/etc/hostname' }),
-      'KubeconfigRefused',
-      /client-certificate/,
-    ],
-    ['reads no key', () => config({}, { 'client-key': '/etc/hostname' }), 'KubeconfigRefused', /client-key/],
-    ['goes through no proxy', () => config({ 'proxy-url': 'http://127.0.0.1:1' }), 'KubeconfigRefused', /proxy-url/],
-    [
-      'trusts nobody unseen',
-      () => config({ 'insecure-skip-tls-verify': true }),
-      'KubeconfigRefused',
-      /insecure-skip-tls-verify/,
-    ],
-    [
-      'sends no token in the clear',
-      () => config({ server: 'http://example.com' }),
-      'KubeconfigRefused',
-      /a server without https/,
-    ],
-    [
-      'shows no password',
-      () => config({ server: 'https://a:hidden@example.com' }),
-      'KubeconfigRefused',
-      /^(?!.*hidden)/,
-    ],
-    ['is not quoted', () => 'clusters: [\ntoken: hidden', 'KubeconfigRefused', /^(?!.*hidden)/],
-    ['is one', () => 'hello', 'KubeconfigRefused', /not a kubeconfig/],
-    ['has a URL', () => config({ server: 'https://' }), 'KubeconfigRefused', /Invalid URL/],
-    ['is not empty', () => '', 'KubeconfigMissing', /^Secret shop\/k\d+ has no key value: put the kubeconfig/],
-    [
-      'does not reach the metadata of a cloud',
-      () => config({ server: 'https://169.254.169.254' }),
-      'KubeconfigRefused',
-      /^address 169.254.169.254 is internal/,
-    ],
-    [
-      'does not by another writing',
-      () => config({ server: 'https://[::ffff:a9fe:a9fe]' }),
-      'KubeconfigRefused',
-      /is internal/,
-    ],
-    [
-      'does not reach a network inside',
-      () => config({ server: 'https://10.96.0.1' }),
-      'KubeconfigRefused',
-      /^address 10.96.0.1 is internal/,
-    ],
+  const table: RefusedKubeconfig[] = [
+    ...refusedKubeconfigs(config, exec),
     [
       'does not reach the loopback of IPv6',
       () => config({ server: 'https://[::1]:6443' }),

@@ -13,6 +13,7 @@ import type { KeyPair } from '../../../operator/pki/certificates.ts';
 import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 import { casesOf } from '../../kit/cases.ts';
 import { HoldingProxy } from '../../kit/holding-proxy.ts';
+import { makePeakPolicy } from '../../kit/hubs/burst-beside.ts';
 import { bind } from '../../kit/hubs/karmada-burst-testbed.ts';
 import { serveKinds } from '../../kit/hubs/serve-kinds.ts';
 import { memoryProfile } from '../../kit/managed-garden.ts';
@@ -137,19 +138,17 @@ it('what an operator that was stopped past its Lease had on its way changes noth
   const one = await start('one', SHARED, byOne.url);
   await one.operates();
   const two = await start('two', SHARED, byTwo.url);
-  await client.create({
-    apiVersion: ALPHA_API_VERSION,
-    kind: 'BurstPolicy',
-    metadata: { name: 'peak', namespace: 'shop' },
-    spec: {
-      hub: 'test',
+  await makePeakPolicy(
+    client,
+    [{ name: 'cloud', template: { spec: clusterOf([{ name: 'a', minimum: 3, maximum: 3 }]) } }],
+    {
       trigger: { pendingFor: '1s' },
-      candidates: [{ name: 'cloud', template: { spec: clusterOf([{ name: 'a', minimum: 3, maximum: 3 }]) } }],
       maximumClusters: 2,
       budget: { hourly: '2' },
+      scaleIn: undefined,
       cooldown: { scaleOut: '1s', scaleIn: '1h' },
     },
-  });
+  );
   await client.create({
     apiVersion: API_VERSION,
     kind: 'WorkerCluster',

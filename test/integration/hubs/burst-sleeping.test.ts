@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ALPHA_API_VERSION, API_VERSION, LABELS } from '../../../operator/api/group.ts';
+import { API_VERSION, LABELS } from '../../../operator/api/group.ts';
 import type { WorkerCluster } from '../../../operator/api/workercluster.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
 import { BURSTPOLICIES, type KubeObject, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { makePeakPolicy } from '../../kit/hubs/burst-beside.ts';
 import { type KarmadaBurst, startKarmadaBurst } from '../../kit/hubs/karmada-burst-testbed.ts';
 
 const SINCE = '2026-11-23T12:00:00Z';
@@ -36,17 +37,10 @@ it('has a cluster sleep that was in the hub once, and opened when it has woken f
   const { client } = testbed.garden;
   const spec = { cloudProvider: 'cloud', pools: [{ name: 'a', minimum: 1, maximum: 1 }] };
   const template = { metadata: { labels: { fleet: 'production' } }, spec };
-  await client.create({
-    apiVersion: ALPHA_API_VERSION,
-    kind: 'BurstPolicy',
-    metadata: { name: 'peak', namespace: 'shop' },
-    spec: {
-      hub: 'test',
-      trigger: { pendingFor: '1s' },
-      candidates: [{ name: 'cloud', sleepingClusters: 1, template }],
-      maximumClusters: 1,
-      budget: { hourly: '1' },
-    },
+  await makePeakPolicy(client, [{ name: 'cloud', sleepingClusters: 1, template }], {
+    trigger: { pendingFor: '1s' },
+    scaleIn: undefined,
+    cooldown: undefined,
   });
   await expect.poll(async () => (await clusters()).length, PATIENCE).toBe(1);
   const [{ metadata: made }] = (await clusters()) as [WorkerCluster];
@@ -99,20 +93,10 @@ it('wakes a cluster that is not its own for work, without a word in its spec, an
   await tellHibernation('own', { asleep: true, since: SINCE });
   await testbed.until('the hub to place nothing on it', () => testbed.state('test', 'own') === 'Asleep');
   stop();
-  await client.create({
-    apiVersion: ALPHA_API_VERSION,
-    kind: 'BurstPolicy',
-    metadata: { name: 'peak', namespace: 'shop' },
-    spec: {
-      hub: 'test',
-      trigger: { pendingFor: '1s' },
-      wake: [{ name: 'night', clusterSelector: { matchLabels: { rests: 'at-night' } } }],
-      candidates: [{ name: 'cloud', template: { spec } }],
-      maximumClusters: 1,
-      scaleIn: { idleFor: '1s', minimumLife: '1s' },
-      cooldown: { scaleOut: '1s', scaleIn: '1s' },
-      budget: { hourly: '1' },
-    },
+  await makePeakPolicy(client, [{ name: 'cloud', template: { spec } }], {
+    trigger: { pendingFor: '1s' },
+    scaleIn: { idleFor: '1s', minimumLife: '1s' },
+    wake: [{ name: 'night', clusterSelector: { matchLabels: { rests: 'at-night' } } }],
   });
   const order = () => burst.sizes().sleepOrder('shop/own', own.metadata.uid ?? '');
   await bind();

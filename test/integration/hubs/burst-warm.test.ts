@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ALPHA_API_VERSION, LABELS } from '../../../operator/api/group.ts';
+import { LABELS } from '../../../operator/api/group.ts';
 import { CLUSTERS } from '../../../operator/hubs/karmada/cluster.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
 import {
@@ -11,6 +11,7 @@ import {
   WORKERCLUSTERS,
 } from '../../../operator/kube/resources.ts';
 import type { TestApiserver } from '../../kit/apiserver.ts';
+import { makePeakPolicy } from '../../kit/hubs/burst-beside.ts';
 import { type KarmadaBurst, startKarmadaBurst } from '../../kit/hubs/karmada-burst-testbed.ts';
 
 const PATIENCE = { timeout: 120_000, interval: 100 };
@@ -46,17 +47,10 @@ it('keeps a warm cluster in the hub, which places nothing there, and has it open
   const { client } = testbed.garden;
   const spec = { cloudProvider: 'cloud', pools: [{ name: 'a', minimum: 1, maximum: 1 }] };
   const template = { metadata: { labels: { fleet: 'production' } }, spec };
-  await client.create({
-    apiVersion: ALPHA_API_VERSION,
-    kind: 'BurstPolicy',
-    metadata: { name: 'peak', namespace: 'shop' },
-    spec: {
-      hub: 'test',
-      trigger: { pendingFor: '1s' },
-      candidates: [{ name: 'cloud', warmClusters: 1, template }],
-      maximumClusters: 1,
-      budget: { hourly: '1' },
-    },
+  await makePeakPolicy(client, [{ name: 'cloud', warmClusters: 1, template }], {
+    trigger: { pendingFor: '1s' },
+    scaleIn: undefined,
+    cooldown: undefined,
   });
   await expect.poll(async () => (await clusters()).length, PATIENCE).toBe(1);
   const [made] = await clusters();
@@ -113,19 +107,9 @@ it('has a cluster with little work emptied by its hub when the others have room,
 
   const spec = { cloudProvider: 'cloud', pools: [{ name: 'a', minimum: 1, maximum: 1 }] };
   await bind();
-  await client.create({
-    apiVersion: ALPHA_API_VERSION,
-    kind: 'BurstPolicy',
-    metadata: { name: 'peak', namespace: 'shop' },
-    spec: {
-      hub: 'test',
-      trigger: { pendingFor: '1s' },
-      candidates: [{ name: 'cloud', template: { metadata: { labels: { fleet: 'production' } }, spec } }],
-      maximumClusters: 1,
-      budget: { hourly: '1' },
-      scaleIn: { idleFor: '1s', minimumLife: '1s', consolidationPolicy: 'WhenEmptyOrUnderutilized' },
-      cooldown: { scaleOut: '1s', scaleIn: '1s' },
-    },
+  await makePeakPolicy(client, [{ name: 'cloud', template: { metadata: { labels: { fleet: 'production' } }, spec } }], {
+    trigger: { pendingFor: '1s' },
+    scaleIn: { idleFor: '1s', minimumLife: '1s', consolidationPolicy: 'WhenEmptyOrUnderutilized' },
   });
   const bought = async () => (await clusters()).find(({ metadata }) => metadata.labels?.[LABELS.burstPolicy]);
   await expect.poll(bought, PATIENCE).toBeDefined();

@@ -6,6 +6,7 @@ import { previewBurst } from '../../../operator/controllers/burst/preview.ts';
 import { CLUSTERS } from '../../../operator/hubs/karmada/cluster.ts';
 import { RESOURCEBINDINGS } from '../../../operator/hubs/karmada/seen.ts';
 import { BURSTPOLICIES, type Pod, SECRETS, WORKERCLUSTERS } from '../../../operator/kube/resources.ts';
+import { makePeakPolicy } from '../../kit/hubs/burst-beside.ts';
 import { type KarmadaBurst, startKarmadaBurst } from '../../kit/hubs/karmada-burst-testbed.ts';
 
 const PATIENCE = { timeout: 120_000, interval: 100 };
@@ -73,29 +74,19 @@ it('plans for a policy only what those before it leave, asked of it alone or of 
 it('says what it would buy, has a cluster made for work that Karmada has no room for, joined, given back when it is empty, and nothing left', async () => {
   const { client } = testbed.garden;
   await bind();
-  await client.create({
-    apiVersion: ALPHA_API_VERSION,
-    kind: 'BurstPolicy',
-    metadata: { name: 'peak', namespace: 'shop' },
-    spec: {
-      hub: 'test',
-      dryRun: true,
-      trigger: { pendingFor: '1s' },
-      candidates: [
-        {
-          name: 'cloud',
-          template: {
-            metadata: { labels: { fleet: 'production' } },
-            spec: { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5, autoscale: 'Coppice' }] },
-          },
+  await makePeakPolicy(
+    client,
+    [
+      {
+        name: 'cloud',
+        template: {
+          metadata: { labels: { fleet: 'production' } },
+          spec: { cloudProvider: 'cloud', pools: [{ name: 'a', maximum: 5, autoscale: 'Coppice' }] },
         },
-      ],
-      maximumClusters: 1,
-      budget: { hourly: '1' },
-      scaleIn: { idleFor: '1s', minimumLife: '1s' },
-      cooldown: { scaleOut: '1s', scaleIn: '1s' },
-    },
-  });
+      },
+    ],
+    { trigger: { pendingFor: '1s' }, scaleIn: { idleFor: '1s', minimumLife: '1s' }, dryRun: true },
+  );
   // The policy has been looked at, so that whatever is written from now on somebody else writes.
   await expect.poll(async () => (await policy())?.status?.decisions?.length, PATIENCE).toBe(1);
   const before = await policy();

@@ -1,3 +1,4 @@
+import type { BurstPolicySpec } from '../../../operator/api/burstpolicy.ts';
 import { ALPHA_API_VERSION, API_VERSION } from '../../../operator/api/group.ts';
 import type { Quota } from '../../../operator/api/quota.ts';
 import type { Shoot } from '../../../operator/api/shoot.ts';
@@ -10,6 +11,7 @@ import type { KubeClient } from '../../../operator/kube/client.ts';
 import { Informer } from '../../../operator/kube/informer.ts';
 import { Registry } from '../../../operator/kube/metrics.ts';
 import { QUOTAS, SECRETS, type Secret, SHOOTS } from '../../../operator/kube/resources.ts';
+import { type DeepPartial, withOverrides } from '../builders/partial.ts';
 import type { HubTestbed } from './hub-testbed.ts';
 
 /**
@@ -60,24 +62,27 @@ export async function sellClusters(client: KubeClient): Promise<void> {
   });
 }
 
-/** BurstPolicy shop/peak of Hub test, which may buy one cluster, with times that a test can wait for. @param scaleIn more of that */
+/**
+ * BurstPolicy shop/peak of Hub test, which may buy one cluster, with times that a test can wait for.
+ * @param more overrides the spec; a field that is undefined is left out
+ */
 export async function makePeakPolicy(
   client: KubeClient,
   candidates: readonly object[],
-  scaleIn: object = {},
+  more: DeepPartial<BurstPolicySpec> = {},
 ): Promise<void> {
+  const spec = {
+    hub: 'test',
+    trigger: { pendingFor: '2s' },
+    maximumClusters: 1,
+    budget: { hourly: '1' },
+    scaleIn: { idleFor: '2s', minimumLife: '5s' },
+    cooldown: { scaleOut: '1s', scaleIn: '1s' },
+  };
   await client.create({
     apiVersion: ALPHA_API_VERSION,
     kind: 'BurstPolicy',
     metadata: { name: 'peak', namespace: 'shop' },
-    spec: {
-      hub: 'test',
-      trigger: { pendingFor: '2s' },
-      candidates,
-      maximumClusters: 1,
-      budget: { hourly: '1' },
-      scaleIn: { idleFor: '2s', minimumLife: '5s', ...scaleIn },
-      cooldown: { scaleOut: '1s', scaleIn: '1s' },
-    },
+    spec: { ...withOverrides<object>(spec, more), candidates },
   });
 }

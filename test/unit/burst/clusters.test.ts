@@ -6,7 +6,6 @@ import type {
   ClustersView,
   GrowingPool,
   HubCustomKind,
-  Limits,
   OwnCluster,
   Peak,
   Supply,
@@ -14,55 +13,11 @@ import type {
   WarmCluster,
 } from '../../../operator/burst/clusters/model.ts';
 import { takenByPool } from '../../../operator/burst/clusters/room.ts';
-import type { FitPod, NodeTemplate } from '../../../operator/burst/fit/model.ts';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
 import type { ClusterBilling } from '../../../operator/cost/billing.ts';
-import { buildPod } from '../../kit/builders/objects.ts';
 import { planByKind } from '../../kit/burst/plan-by-kind.ts';
+import { limits, MINUTE, NOW, podOf, template, work } from '../../kit/burst/views.ts';
 import { holds } from '../../kit/property.ts';
-
-const NOW = Date.parse('2026-11-23T12:00:00Z');
-const MINUTE = 60_000;
-const GIB = 2 ** 30;
-
-const limits = (more: Partial<Limits> = {}): Limits => ({
-  pendingForMs: 30_000,
-  maximumClusters: 3,
-  hourly: 60_000_000n,
-  monthly: undefined,
-  currency: 'USD',
-  idleForMs: 10 * MINUTE,
-  minimumLifeMs: 30 * MINUTE,
-  cooldownOutMs: MINUTE,
-  cooldownInMs: 10 * MINUTE,
-  isSuspended: false,
-  ...more,
-});
-
-const podOf = (cpu: string, memory = '1Gi'): FitPod =>
-  fitPod(
-    buildPod({
-      metadata: { name: 'replica', namespace: 'shop' },
-      spec: { containers: [{ name: 'work', resources: { requests: { cpu, memory } } }] },
-    }),
-  );
-
-const work = (source: string, count: number, cpu = '1', more: Partial<WaitingWork> = {}): WaitingWork => ({
-  source,
-  count,
-  pod: podOf(cpu),
-  each: `${cpu} CPU`,
-  since: NOW - 10 * MINUTE,
-  ...more,
-});
-
-const template = (cpu: number): NodeTemplate => ({
-  id: 'pool',
-  labels: {},
-  taints: [],
-  allocatable: { cpu: cpu * 1000, memory: 64 * GIB, storage: 0, others: new Map(), pods: 110 },
-  attachLimits: new Map(),
-});
 
 /** Nodes of 4 CPU, `most` of them, each at `price` an hour in whole units. */
 const offer = (price: number, more: { most?: number; minimum?: number; tier?: string } = {}): ClusterOffer => ({

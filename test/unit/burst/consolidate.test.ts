@@ -2,60 +2,14 @@ import { describe, expect, it } from 'vitest';
 import type {
   ClustersView,
   EmptyingCluster,
-  Limits,
   Movable,
   OwnCluster,
   Peak,
   Supply,
-  WaitingWork,
 } from '../../../operator/burst/clusters/model.ts';
-import type { FitPod, NodeTemplate } from '../../../operator/burst/fit/model.ts';
-import { fitPod } from '../../../operator/burst/fit/pod.ts';
 import type { ClusterBilling } from '../../../operator/cost/billing.ts';
-import { buildPod } from '../../kit/builders/objects.ts';
 import { planByKind } from '../../kit/burst/plan-by-kind.ts';
-
-const NOW = Date.parse('2026-11-23T12:00:00Z');
-const MINUTE = 60_000;
-const GIB = 2 ** 30;
-
-const limits: Limits = {
-  pendingForMs: 30_000,
-  maximumClusters: 5,
-  hourly: 60_000_000n,
-  monthly: undefined,
-  currency: 'USD',
-  idleForMs: 10 * MINUTE,
-  minimumLifeMs: 30 * MINUTE,
-  cooldownOutMs: MINUTE,
-  cooldownInMs: 10 * MINUTE,
-  isSuspended: false,
-};
-
-const podOf = (cpu: string): FitPod =>
-  fitPod(
-    buildPod({
-      metadata: { name: 'replica', namespace: 'shop' },
-      spec: { containers: [{ name: 'work', resources: { requests: { cpu, memory: '1Gi' } } }] },
-    }),
-  );
-
-const work = (source: string, count: number, cpu = '1', more: Partial<WaitingWork> = {}): WaitingWork => ({
-  source,
-  count,
-  pod: podOf(cpu),
-  each: `${cpu} CPU`,
-  since: NOW - 10 * MINUTE,
-  ...more,
-});
-
-const template = (cpu: number): NodeTemplate => ({
-  id: 'pool',
-  labels: {},
-  taints: [],
-  allocatable: { cpu: cpu * 1000, memory: 64 * GIB, storage: 0, others: new Map(), pods: 110 },
-  attachLimits: new Map(),
-});
+import { limits, MINUTE, NOW, podOf, template, work } from '../../kit/burst/views.ts';
 
 /** A cluster with one node of so many CPUs, so many of which are in use. */
 const supply = (name: string, cpu: number, used = 0, more: Partial<Supply> = {}): Supply => ({
@@ -87,7 +41,7 @@ const own = (name: string, more: Partial<OwnCluster> = {}): OwnCluster => ({
 
 /** One bought cluster with two replicas on it, and the private one with 4 CPUs free. */
 const view = (more: Partial<ClustersView> = {}): ClustersView => ({
-  limits,
+  limits: limits({ maximumClusters: 5 }),
   waiting: [],
   supply: [supply('private', 8, 4), supply('bought', 8, 2)],
   candidates: [{ name: 'aws', priority: 0, left: 3, offer: undefined, problem: undefined }],
@@ -196,7 +150,7 @@ describe('an underused cluster', () => {
     ['soon after something was bought', { lastOut: NOW - MINUTE }, undefined],
     ['that could not be emptied lately', { clusters: [own('bought', { leftAloneUntil: NOW + 1 })] }, undefined],
     ['that waits warm', { clusters: [own('bought', { warm: true })] }, undefined],
-    ['of a policy that is suspended', { limits: { ...limits, isSuspended: true } }, undefined],
+    ['of a policy that is suspended', { limits: limits({ maximumClusters: 5, isSuspended: true }) }, undefined],
   ])('%s stays', (_, more, why) => {
     expect(emptied(more)).toEqual([]);
     const said = plan(more).stays.get('bought');
@@ -284,7 +238,7 @@ describe('a cluster that is being emptied', () => {
       true,
     ],
     ['that has room for work which waits and has none elsewhere', { waiting: [work('api', 6)] }, {}, false],
-    ['of a policy that is suspended', { limits: { ...limits, isSuspended: true } }, {}, false],
+    ['of a policy that is suspended', { limits: limits({ maximumClusters: 5, isSuspended: true }) }, {}, false],
     [
       'when a peak begins',
       { peaks: [{ name: 'sale', candidate: undefined, clusters: 1, from: NOW, until: NOW + MINUTE }] },
@@ -310,7 +264,7 @@ describe('a cluster that is being emptied', () => {
 
   it('continues while work below the minimum priority waits', () => {
     const waiting = [work('low', 6, '1', { priority: -1 })];
-    expect(on({ waiting, limits: { ...limits, minimumPriority: 0 } }).kept).toEqual([]);
+    expect(on({ waiting, limits: limits({ maximumClusters: 5, minimumPriority: 0 }) }).kept).toEqual([]);
   });
 
   it('continues once the hub has begun, although moved work now takes the expected room', () => {

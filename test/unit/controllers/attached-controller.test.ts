@@ -20,6 +20,7 @@ import { SECRETS, type Secret } from '../../../operator/kube/resources.ts';
 import { writeKubeconfigText } from '../../../operator/pki/kubeconfig.ts';
 import { buildWorkerCluster } from '../../kit/builders/objects.ts';
 import { startProxy } from '../../kit/connect-proxy.ts';
+import { type RefusedKubeconfig, refusedKubeconfigs } from '../../kit/refused-kubeconfigs.ts';
 import { SmallApiServer } from '../../kit/small-api-server.ts';
 
 const OPERATOR = 'coppice-system';
@@ -116,76 +117,8 @@ describe('a kubeconfig that a tenant wrote', () => {
       clusters: [{ name: 'c', cluster: { server: theirs.url, 'certificate-authority-data': '', ...cluster } }],
       users: [{ name: 'u', user }, ...more],
     });
-  it.each<[string, () => string, string, RegExp]>([
-    ['runs no program', () => config({}, { exec }), 'KubeconfigRefused', /user "u" of context "c" has exec/],
-    [
-      'runs none of another user',
-      () => config({}, {}, [{ name: 'x', user: { exec } }]),
-      'KubeconfigRefused',
-      /user "x" has exec/,
-    ],
-    ['asks no provider', () => config({}, { 'auth-provider': { name: 'gcp' } }), 'KubeconfigRefused', /auth-provider/],
-    ['reads no token from a file', () => config({}, { tokenFile: '/etc/hostname' }), 'KubeconfigRefused', /tokenFile/],
-    [
-      'reads no authority',
-      () => config({ 'certificate-authority': '/etc/hostname' }),
-      'KubeconfigRefused',
-      /certificate-authority/,
-    ],
-    [
-      'reads no certificate',
-      () => config({}, { 'client-certificate': '/a' }),
-      'KubeconfigRefused',
-      /client-certificate/,
-    ],
-    ['reads no key', () => config({}, { 'client-key': '/etc/hostname' }), 'KubeconfigRefused', /client-key/],
-    ['goes through no proxy', () => config({ 'proxy-url': 'http://127.0.0.1:1' }), 'KubeconfigRefused', /proxy-url/],
-    [
-      'trusts nobody unseen',
-      () => config({ 'insecure-skip-tls-verify': true }),
-      'KubeconfigRefused',
-      /insecure-skip-tls-verify/,
-    ],
-    [
-      'sends nothing in the clear',
-      () => config({ server: 'http://example.com' }),
-      'KubeconfigRefused',
-      /without https/,
-    ],
-    [
-      'shows no password',
-      () => config({ server: 'https://a:hidden@example.com' }),
-      'KubeconfigRefused',
-      /^(?!.*hidden)/,
-    ],
-    ['is not quoted', () => 'clusters: [\ntoken: hidden', 'KubeconfigRefused', /^(?!.*hidden).*not a kubeconfig/s],
-    ['is one', () => 'hello', 'KubeconfigRefused', /not a kubeconfig/],
-    ['has a URL', () => config({ server: 'https://' }), 'KubeconfigRefused', /Invalid URL/],
-    ['has one that fits', () => config({ server: `https://${'a'.repeat(3000)}` }), 'KubeconfigRefused', /too long/],
-    [
-      'is not empty',
-      () => '',
-      'KubeconfigMissing',
-      /^Secret shop\/demo has no key value: put the kubeconfig of the cluster into its key value$/,
-    ],
-    [
-      'does not reach metadata',
-      () => config({ server: 'https://169.254.169.254' }),
-      'KubeconfigRefused',
-      /^address 169.254.169.254 is internal/,
-    ],
-    [
-      'does not by another writing',
-      () => config({ server: 'https://[::ffff:a9fe:a9fe]' }),
-      'KubeconfigRefused',
-      /is internal/,
-    ],
-    [
-      'does not reach a network inside',
-      () => config({ server: 'https://10.96.0.1' }),
-      'KubeconfigRefused',
-      /^address 10.96.0.1 is internal/,
-    ],
+  it.each<RefusedKubeconfig>([
+    ...refusedKubeconfigs(config, exec),
     [
       'does not reach the garden',
       () => garden.kubeconfig,
