@@ -1,7 +1,10 @@
 import { afterAll, expect, it } from 'vitest';
-import { NOT_RUN, takenByTests, taskCommands, whereItRuns } from '../../kit/task-pages/commands.ts';
+import { readPage } from '../../kit/pages.ts';
+import { NOT_RUN, TASK_PAGES, takenByTests, taskCommands, whereItRuns } from '../../kit/task-pages/commands.ts';
 
 const MOST_MARKS = 25;
+/** Commands are in blocks without one, and of sh. */
+const LANGUAGES = new Set(['', 'sh', 'text', 'yaml', 'csv', 'json']);
 const COMMANDS = taskCommands();
 const MARKED = COMMANDS.filter(({ notRun }) => notRun !== undefined);
 const described = ({ page, line, name }: { page: string; line: number; name: string }) => `${page}:${line}: ${name}`;
@@ -10,6 +13,13 @@ it('each command of a task page runs in a test, or its fence says not-run=REASON
   const where = whereItRuns();
   // A test of a garden runs what it takes by argsOnPage or commandOnPage; one that needs an API server at most runs by itself.
   expect(COMMANDS.filter((command) => where(command) === undefined).map(described)).toEqual([]);
+});
+
+it('fences of task pages hold commands as sh, or something else', () => {
+  const languages = TASK_PAGES.flatMap((path) =>
+    readPage(path).blocks.map(({ language, line }) => [language, `${path}:${line}: ${language}`] as const),
+  );
+  expect(languages.filter(([language]) => !LANGUAGES.has(language)).map(([, where]) => where)).toEqual([]);
 });
 
 it('commands that tests take from task pages stand there, and bear no mark', () => {
