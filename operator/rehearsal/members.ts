@@ -3,13 +3,11 @@ import type { CloudProfile } from '../api/cloudprofile.ts';
 import { LABELS } from '../api/group.ts';
 import type { HubSpec } from '../api/hub.ts';
 import { isSizedByCloud } from '../api/pools.ts';
-import { formatCpu } from '../api/quantity.ts';
 import type { WorkerCluster, WorkerClusterSpec } from '../api/workercluster.ts';
 import type { HubMember } from '../burst/clusters/model.ts';
-import { clusterOfferOf, type OfferInputs, offeredBy, SYSTEM } from '../burst/clusters/offer.ts';
+import { clusterOfferOf, EXPECTED_SYSTEM_POD, type OfferInputs, offeredBy } from '../burst/clusters/offer.ts';
 import { daemonsOn } from '../burst/fit/daemons.ts';
 import type { FitNode } from '../burst/fit/model.ts';
-import { fitPod } from '../burst/fit/pod.ts';
 import { MANAGED_RESERVES, type Reserve } from '../burst/fit/reserve.ts';
 import { desiredSizes } from '../capacity/desired-sizes.ts';
 import type { Daemon } from '../controllers/autoscaling/nodes-seen.ts';
@@ -96,20 +94,7 @@ export function playedSpec(cluster: WorkerCluster, profile: CloudProfile | undef
 }
 
 /** System pods of each node, modelled as one DaemonSet. */
-export const SYSTEM_DAEMON: Daemon = {
-  name: 'kube-system/system',
-  pod: fitPod({
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'system', namespace: 'kube-system' },
-    spec: {
-      tolerations: [{ operator: 'Exists' }],
-      containers: [
-        { name: 'system', resources: { requests: { cpu: formatCpu(SYSTEM.cpu), memory: String(SYSTEM.memory) } } },
-      ],
-    },
-  }),
-};
+export const SYSTEM_DAEMON: Daemon = { name: 'kube-system/system', pod: EXPECTED_SYSTEM_POD };
 
 /** A pool's node as scheduling sees it. */
 export function fitNodeOf(cluster: RehearsedCluster, pool: PoolState, node: string): FitNode | undefined {

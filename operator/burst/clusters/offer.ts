@@ -3,7 +3,7 @@ import type { ClusterSize } from '../../api/cost.ts';
 import { gpusOf } from '../../api/gpu.ts';
 import { LABELS } from '../../api/group.ts';
 import { type DesiredPool, isSizedByCloud } from '../../api/pools.ts';
-import { readBytes, readCpu } from '../../api/quantity.ts';
+import { formatCpu, readBytes, readCpu } from '../../api/quantity.ts';
 import { MAX_NODES, type WorkerPool } from '../../api/worker-pool.ts';
 import type { WorkerCluster, WorkerClusterSpec } from '../../api/workercluster.ts';
 import { desiredSizes, isCoppices, type SizeInputs } from '../../capacity/desired-sizes.ts';
@@ -13,13 +13,27 @@ import { machinePrice, priceOf } from '../../cost/price.ts';
 import { askedSize } from '../../cost/size.ts';
 import { withoutDaemons } from '../fit/daemons.ts';
 import type { FitPod, NodeTemplate } from '../fit/model.ts';
+import { fitPod } from '../fit/pod.ts';
 import { allocatableOfType, type Reserve } from '../fit/reserve.ts';
 import type { ClusterOffer, ClusterPrice, HubMember, OfferedPool, PlannedNodes } from './model.ts';
 
 /** Pods per node when the machine type does not say: kubelet's default. */
 const DEFAULT_PODS = 110;
 /** Assumed share of system pods on a new node: DNS, tunnels, agents of hubs. Millicores and bytes. */
-export const SYSTEM = { cpu: 100, memory: 128 * 2 ** 20, pods: 1 };
+const SYSTEM = { cpu: 100, memory: 128 * 2 ** 20, pods: 1 };
+
+/** The same as a DaemonSet's pod: expected on a new node of a cluster whose DaemonSets are unknown. */
+export const EXPECTED_SYSTEM_POD = fitPod({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'system', namespace: 'kube-system' },
+  spec: {
+    tolerations: [{ operator: 'Exists' }],
+    containers: [
+      { name: 'system', resources: { requests: { cpu: formatCpu(SYSTEM.cpu), memory: String(SYSTEM.memory) } } },
+    ],
+  },
+});
 
 type Allocatable = NodeTemplate['allocatable'];
 

@@ -1,6 +1,6 @@
 import { hasAccount } from '../../accounts/has-account.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { withRoomFor } from '../../burst/clusters/offer.ts';
+import { EXPECTED_SYSTEM_POD, withRoomFor } from '../../burst/clusters/offer.ts';
 import { isComing, type NodesPurchase } from '../../burst/clusters/purchases.ts';
 import { withoutDaemons } from '../../burst/fit/daemons.ts';
 import { isLate } from '../../burst/nodes/grow.ts';
@@ -70,7 +70,12 @@ export function poolsSeen(
         decidedAt: at,
         template: offer && {
           ...offer.template,
-          allocatable: withoutDaemons(offer.template, offer.template.allocatable, daemons),
+          allocatable: withoutDaemons(
+            offer.template,
+            offer.template.allocatable,
+            // Like a cluster for sale: an empty cluster shows no DaemonSets, and nodes that are too small would be bought.
+            daemons.length === 0 && ready.length === 0 ? [EXPECTED_SYSTEM_POD] : daemons,
+          ),
         },
         soldOut,
         isLast: offer?.isLast === true,

@@ -34,8 +34,7 @@ export interface History {
 const pool = (choose: Draw, name: string, isGrowing: boolean) => ({
   name,
   machineType: 'm',
-  // Of a pool without a node a garden does not know what the system takes of one.
-  minimum: choose.integer(1, 2),
+  minimum: choose.integer(isGrowing ? 0 : 1, 2),
   maximum: choose.integer(2, 6),
   ...(isGrowing && { autoscale: 'Coppice', scaleInAfter: choose.pick(['5m', '10m']) }),
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { EXPECTED_SYSTEM_POD } from '../../../operator/burst/clusters/offer.ts';
 import { isUseless } from '../../../operator/burst/clusters/purchases.ts';
 import type { BurstWorld } from '../../../operator/controllers/burst/world.ts';
 import type { RehearsedGarden } from '../../kit/burst/rehearsed-garden.ts';
@@ -119,7 +120,30 @@ describe('a rehearsal', () => {
     },
   });
 
+  /** Work for a whole node, and a pool without a node: system pods take their share. */
+  const WHOLE_NODE: History = {
+    rows: `10m,web,2,,2,1Gi,,,,\n30m,end,0,,900m,1Gi,,,,`,
+    simulation: QUICK,
+    spec: {
+      grow: [{ name: 'own', clusterSelector: {}, maximumNodes: 9, assumedHourly: '0.1' }],
+    },
+    clusters: { own: { ...clusters.own, pools: [{ ...POOL, minimum: 0, autoscale: 'Coppice' }] } },
+  };
+  const withoutSystemPods = (world: BurstWorld): BurstWorld => ({
+    ...world,
+    pools: (...of) =>
+      world.pools(...of)?.map((one) => {
+        const { template } = one;
+        const more = template && {
+          ...template.allocatable,
+          cpu: template.allocatable.cpu + EXPECTED_SYSTEM_POD.requests.cpu,
+        };
+        return { ...one, template: template && { ...template, allocatable: more! } };
+      }),
+  });
+
   it.each([
+    ['system pods of a pool without a node', WHOLE_NODE, withoutSystemPods],
     ['the limit of a CloudProfile', LIMITED, unlimited],
     ['of which template it is that rests', EXPIRING, ignoringRevisions],
     ['that a cluster is of no use', USELESS, ignoringNoUse],
