@@ -104,6 +104,13 @@ export function afterEncryptionStep(
 const isOver = ({ retiredAt }: EarlierKey, now: Date, keptMs: number): boolean =>
   retiredAt !== undefined && +now >= Date.parse(retiredAt) + keptMs;
 
+/** Whether `state` lacks a key of `before` with which Secrets may be encrypted. A retired key is no longer needed. Pure. */
+export function lacksKeysOf(state: EncryptionState, before: EncryptionState): boolean {
+  const has = new Set([state.write, state.next, ...state.read].map((key) => key?.secret));
+  const needed = [before.write, before.next, ...before.read.filter(({ retiredAt }) => retiredAt === undefined)];
+  return needed.some((key) => key?.secret !== undefined && !has.has(key.secret));
+}
+
 /**
  * The EncryptionConfiguration of an API server. secretbox: authenticated, without AES-GCM's limit of writes per key,
  * and without a KMS process that an API server would wait for.

@@ -2,6 +2,7 @@ import { notYetConfigured } from '../../api/errors.ts';
 import { COMPONENTS } from '../../api/names.ts';
 import { hasServed } from '../../api/shoot.ts';
 import { decodeSecret, type KubeObject, PVCS, SECRETS, type Secret } from '../../kube/resources.ts';
+import { lacksKeysOf } from '../../pki/secrets-encryption.ts';
 import { etcdClaimName } from '../../shoot/etcd.ts';
 import { lostKeys, PKI_SECRET, type PKIData, replacedKeys, withKept } from '../../shoot/pki.ts';
 import { pkiSecret } from '../../shoot/pki-secret.ts';
@@ -40,7 +41,8 @@ export async function readKeys(op: Operation, signal: AbortSignal, fresh = false
   const data = decodeSecret(stored?.data);
   const kept = state.keys?.uid === shoot.metadata.uid ? state.keys?.data : undefined;
   const isKept = kept !== undefined && lostOf(op, kept).length === 0;
-  const lost = [...new Set([...lostOf(op, data), ...(isKept ? replacedKeys(data, kept) : [])])];
+  const replaced = isKept ? [...replacedKeys(data, kept), ...replacedEncryption(data, kept)] : [];
+  const lost = [...new Set([...lostOf(op, data), ...replaced])];
   if (lost.length === 0) {
     know(op, data, stored?.metadata.resourceVersion);
     return data;
@@ -80,6 +82,12 @@ function know(op: Operation, data: PKIData, version: string | undefined): void {
 /** Lost keys that cannot be made again, for people. */
 function lostOf(op: Operation, data: PKIData): string[] {
   return [...lostKeys(data), ...(encryptionSeen(data) || !isEncrypted(op) ? [] : [STATE_KEY])];
+}
+
+/** The encryption keys of Secrets, if somebody replaced them: Secrets could not be read with others. */
+function replacedEncryption(data: PKIData, kept: PKIData): string[] {
+  const [state, before] = [encryptionSeen(data), encryptionSeen(kept)];
+  return state && before && lacksKeysOf(state, before) ? [STATE_KEY] : [];
 }
 
 function isEncrypted({ seed, values, state }: Operation): boolean {

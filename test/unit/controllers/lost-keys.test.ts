@@ -142,6 +142,7 @@ it.each<[string, () => Promise<Record<string, string>>]>([
   ['garbage in place of the key of tokens', async () => ({ 'sa.key': btoa('garbage') })],
   ['an authority of another cluster', () => foreign('ca.crt', 'ca.key')],
   ['the key of tokens of another cluster', () => foreign('sa.key', 'sa.pub')],
+  ['the encryption keys of Secrets of another cluster', () => foreign('secrets-encryption.json')],
 ])('%s is written over by the operator that has the keys in memory, which tells', async (_, replacement) => {
   await issue(shoot);
   const before = stored();
