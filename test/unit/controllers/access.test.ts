@@ -52,16 +52,13 @@ const SERVED: [string, Partial<LastOperation>][] = [
   ['could not be changed', { type: 'Reconcile', state: 'Error' }],
 ];
 
-it.each(SERVED)(
-  'machines of a cluster that %s do not wait until it is seen that its admin may write',
-  async (_, last) => {
-    const { op, made } = silent(last);
-    await run([done('api-server-serves'), ...accessTasks(op), ...machinesOf(op)]);
-    expect(made).toEqual(['workers']);
-  },
-);
+it.each(SERVED)("machines of a cluster that %s are created without waiting for the admin's rights", async (_, last) => {
+  const { op, made } = silent(last);
+  await run([done('api-server-serves'), ...accessTasks(op), ...machinesOf(op)]);
+  expect(made).toEqual(['workers']);
+});
 
-it('machines of a cluster that has never served do', async () => {
+it("machines of a cluster that has never served wait for the admin's rights", async () => {
   for (const last of [undefined, { type: 'Create', state: 'Error' }] as const) {
     const { op, made } = silent(last);
     await run([done('api-server-serves'), ...accessTasks(op), ...machinesOf(op)]);
@@ -105,9 +102,9 @@ describe('the role of the admin', () => {
     return asked;
   };
 
-  it('is not waited for: a new API server makes it a second too late', async () =>
+  it('is created by the operator, since a new API server creates it a second too late', async () =>
     expect(await rolesMadeFor(undefined)).toEqual(['made cluster-admin', 'applied coppice:admins']));
-  it('stays as the API server has made it where that was first', async () => {
+  it('stays as the API server created it, if that was earlier', async () => {
     const there = new KubeApiError('POST clusterroles', 409, { reason: 'AlreadyExists', message: 'it exists' });
     expect(await rolesMadeFor(undefined, there)).toEqual(['made cluster-admin', 'applied coppice:admins']);
   });
@@ -136,7 +133,7 @@ function refusing(lastOperation: Partial<LastOperation>) {
 }
 const system = (op: Operation) => [done('access'), systemComponentsTask(op, () => []), ...machinesOf(op)];
 
-it('machines of a cluster that has served are made although its policy refuses cluster DNS, and it is told', async () => {
+it('machines of a cluster that has served are created although its policy rejects cluster DNS, which is reported', async () => {
   const { op, made, applied } = refusing({ type: 'Reconcile', state: 'Succeeded' });
   await new Flow('reconcile', system(op)).run({});
   expect(made).toEqual(['workers']);

@@ -96,7 +96,7 @@ const look = async (key: string): Promise<AttachedFacts> => {
 const noticed = (predicate: () => boolean) => expect.poll(predicate, { interval: 10 }).toBe(true);
 const recordsOf = () => [...garden.objects.keys()].filter((path) => path.includes(`/${OPERATOR}/secrets/attached-`));
 
-it('is opened, written down, and shown with what is in it', async () => {
+it('an attached cluster is opened, recorded, and shown with its contents', async () => {
   keep(theirs.kubeconfig);
   const seen = await look(attach());
   expect(seen).toMatchObject({ refusal: undefined, identity: 'theirs', version: '1.36.3', server: theirs.url });
@@ -107,7 +107,7 @@ it('is opened, written down, and shown with what is in it', async () => {
   expect(wrote).toEqual([]);
 });
 
-describe('a kubeconfig that a tenant wrote', () => {
+describe('a kubeconfig written by a tenant', () => {
   const ran = join(tmpdir(), `coppice-attached-${process.pid}`);
   const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'touch', args: [ran] };
   const config = (cluster: object, user: object = { token: 't' }, more: object[] = []) =>
@@ -147,7 +147,7 @@ describe('a kubeconfig that a tenant wrote', () => {
     expect((await look(attach())).refusal).toMatchObject({ reason, message: expect.stringMatching(message) });
   });
 
-  it('reaches no loopback where nobody allows it; in the namespace of the operator all is reached', async () => {
+  it("reaches no loopback address unless permitted; in the operator's namespace it reaches everything", async () => {
     allowed = [];
     begin();
     keep(theirs.kubeconfig);
@@ -161,7 +161,7 @@ describe('a kubeconfig that a tenant wrote', () => {
     expect((await look(attach('demo', OPERATOR))).refusal).toBeUndefined();
   });
 
-  it('leads by the proxy of the environment, in which the tenant has no say', async () => {
+  it('uses the proxy of the environment, which the tenant cannot choose', async () => {
     const proxy = await startProxy({});
     vi.stubEnv('HTTPS_PROXY', proxy.url);
     try {
@@ -196,7 +196,7 @@ it('the garden itself is attached by administrators only, and its client stays o
   expect(await client.getOrUndefined(SECRETS, 'any', 'shop')).toBeUndefined();
 });
 
-it('a cluster is in the garden once, also when two are opened in the same moment, and free when the first is let go', async () => {
+it('a cluster is attached once in the garden, also when two are opened at once, and again after its release', async () => {
   keep(theirs.kubeconfig);
   keep(theirs.kubeconfig, 'demo', 'rival');
   const keys = [attach(), attach('demo', 'rival')];
@@ -211,7 +211,7 @@ it('a cluster is in the garden once, also when two are opened in the same moment
   expect((await look(loser)).refusal).toBeUndefined();
 });
 
-it('another cluster behind the same Secret is not touched before somebody approves', async () => {
+it('another cluster behind the same Secret is not touched without approval', async () => {
   keep(theirs.kubeconfig);
   const key = attach();
   await look(key);
@@ -231,7 +231,7 @@ it('another cluster behind the same Secret is not touched before somebody approv
   expect(await look(key)).toMatchObject({ refusal: undefined, identity: 'others' });
 });
 
-it('another cluster at the same address ends the line before anybody writes to it', async () => {
+it('another cluster at the same address ends the connection before any write', async () => {
   keep(theirs.kubeconfig);
   const key = attach();
   await look(key);
@@ -246,7 +246,7 @@ it('another cluster at the same address ends the line before anybody writes to i
   expect((await look(key)).refusal?.reason).toBe('OtherCluster');
 });
 
-it('closes the line when its Secret goes, and opens it when it is back', async () => {
+it("an attached cluster's connection closes when its Secret is deleted, and opens when it is back", async () => {
   keep(theirs.kubeconfig);
   const key = attach();
   await look(key);
@@ -264,7 +264,7 @@ it('closes the line when its Secret goes, and opens it when it is back', async (
   expect((await look(key)).refusal).toBeUndefined();
 });
 
-it('takes up a new token without a moment in which the cluster is not open', async () => {
+it('an attached cluster takes a new token without closing its connection', async () => {
   keep(theirs.kubeconfig);
   const key = attach();
   await look(key);
@@ -281,7 +281,7 @@ it('takes up a new token without a moment in which the cluster is not open', asy
   expect(closed).toEqual([]);
 });
 
-it('remembers nothing of what was let go, or deleted by force', async () => {
+it('nothing is remembered of an attached cluster that was released, or deleted by force', async () => {
   keep(theirs.kubeconfig);
   const key = attach();
   await look(key);
@@ -301,7 +301,7 @@ it('remembers nothing of what was let go, or deleted by force', async () => {
   expect([recordsOf(), open.keys()]).toEqual([[], []]);
 });
 
-it('waits for its finalizer', async () => {
+it('an attached cluster is opened only after its finalizer is set', async () => {
   keep(theirs.kubeconfig);
   const key = attach();
   delete clusters.get(key)!.metadata.finalizers;

@@ -48,7 +48,7 @@ const plan = (one: WorkerCluster, facts: AttachedFacts | undefined, holds: { by:
 const said = (result: ReturnType<typeof plan>, type: string) => findCondition(result.status.conditions, type);
 
 describe('an attached cluster', () => {
-  it('is Ready when it answers, and shows what is in it', () => {
+  it('is Ready when it answers, and reports its contents', () => {
     const result = plan(cluster(), open(node('a', true), node('b', false)));
     expect(said(result, 'Ready')?.status).toBe('True');
     expect(said(result, 'EveryNodeReady')).toMatchObject({ status: 'False', message: '1 of 2 nodes are Ready' });
@@ -67,7 +67,7 @@ describe('an attached cluster', () => {
     expect(result.status.cost).toBeUndefined();
   });
 
-  it('is not Ready, and says why, when its Secret has gone; its nodes stay as they were last seen', () => {
+  it('is not Ready, with the reason, without its Secret; its nodes stay as last seen', () => {
     const before = plan(cluster(), open(node('a', true))).status;
     const result = plan(cluster({ status: before }), gone);
     for (const type of ['Ready', 'APIServerAvailable'])
@@ -79,13 +79,13 @@ describe('an attached cluster', () => {
     expect(result.status).toMatchObject({ phase: 'Updating', nodes: { current: 1 }, clusterIdentity: 'id-1' });
   });
 
-  it('stays as it was while an operator that has just started has not looked', () => {
+  it('keeps its status until a restarted operator has looked', () => {
     const before = plan(cluster(), open(node('a', true))).status;
     const result = plan(cluster({ status: before }), undefined);
     expect(result.status).toEqual(before);
   });
 
-  it('costs what somebody says it costs, and nothing is written while that stays', () => {
+  it('costs its assumed price, without repeated writes', () => {
     const priced = cluster({
       spec: { ...cluster().spec, attached: { garden: true, price: { hourly: '1.5', currency: 'EUR' } } },
     });
@@ -95,22 +95,22 @@ describe('an attached cluster', () => {
     expect(later.status).toEqual(status);
   });
 
-  it('says of a changed spec nothing that was seen with the one before', () => {
+  it('reports nothing observed under an earlier spec', () => {
     const changed = cluster({ metadata: { ...cluster().metadata, generation: 3 } });
     expect(plan(changed, open()).status.observedGeneration).toBeUndefined();
     expect(plan(changed, { ...open(), generation: 3 }).status.observedGeneration).toBe(3);
   });
 
-  it('takes no region from nodes that do not agree', () => {
+  it('takes no region from nodes that disagree', () => {
     expect(plan(cluster(), open(node('a', true), node('b', true, 'us'))).status.region).toBeUndefined();
   });
 
-  it('has the finalizer before anything else', () => {
+  it('gets its finalizer first', () => {
     const fresh = cluster({ metadata: { name: 'demo', namespace: 'shop', uid: 'u' } });
     expect(plan(fresh, undefined)).toMatchObject({ finalizer: 'add', status: { phase: 'Pending' } });
   });
 
-  it('is let go only when its hubs have let go', () => {
+  it('is released only after its hubs have released it', () => {
     const leaving = cluster({ metadata: { ...cluster().metadata, deletionTimestamp: '2026-11-22T11:59:00Z' } });
     const held = plan(leaving, open(), [{ by: 'Membership demo.test', advice: 'it leaves Hub test first' }]);
     expect(held.release).toBeUndefined();
@@ -123,13 +123,13 @@ describe('an attached cluster', () => {
     expect(plan(leaving, gone).release).toBe(true);
   });
 
-  it('outlives its object: what hubs have put into it is taken out, dead or alive', () => {
+  it("outlives its object: hubs' objects in it are removed, whether it answers or not", () => {
     const metadata = { ...cluster().metadata, deletionTimestamp: '2026-11-22T11:59:00Z' };
     expect(clusterGoes(cluster({ metadata }))).toBe(false);
     expect(clusterGoes(cluster({ metadata, spec: { cloudProvider: 'aws', controlPlaneNodes: 1 } }))).toBe(true);
   });
 
-  it('without nodes joins no hub: nobody knows what it could have', () => {
+  it('joins no hub without nodes, since its capacity is unknown', () => {
     const line = { answers: true, nodes: { list: () => [] }, pods: { list: () => [] } } as never;
     expect(whyNotUsable(cluster({ status: { nodes: { desired: 0 } } as never }), line)).toContain('no node');
   });
@@ -181,7 +181,7 @@ describe('the cluster behind a kubeconfig', () => {
   });
 });
 
-it('what could not be read is not quoted in a condition', () => {
+it('does not appear in conditions when it cannot be parsed', () => {
   expect(failureText(new Error('bad indentation (2:5)\n\n 1 | token: secret'))).toBe('bad indentation (2:5)');
   expect(failureText(new Error('x'.repeat(9999)))).toHaveLength(300);
 });

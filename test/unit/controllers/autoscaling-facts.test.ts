@@ -6,7 +6,7 @@ import { boundClaim, claims, node, pod } from '../../kit/burst.ts';
 const { signal } = new AbortController();
 const WITH_CLAIM = claims('data');
 
-describe('volumes of a cluster', () => {
+describe('the volumes of a cluster', () => {
   const asked: string[] = [];
   const client = {
     list: async <T extends KubeObject>({ plural }: Resource) => {
@@ -20,7 +20,7 @@ describe('volumes of a cluster', () => {
   const reader = new FactsReader(() => now);
   const of = (...pods: Pod[]) => reader.of('shop/one', client, { pods, moving: [] }, signal);
 
-  it('are asked for only while a pod waits that has a claim, and not at each look', async () => {
+  it('are read only while a pod with a claim is pending, and not at each run', async () => {
     expect((await of(pod('1'), pod('1', 'n1', WITH_CLAIM))).facts.volumes).toBeUndefined();
     expect(asked).toEqual([]);
     const { facts } = await of(pod('1', undefined, WITH_CLAIM));
@@ -35,7 +35,7 @@ describe('volumes of a cluster', () => {
     expect(asked).toHaveLength(2 * length);
   });
 
-  it('labels of namespaces are asked for only for pods that select by them', async () => {
+  it('namespace labels are read only for pods with namespace selectors', async () => {
     asked.length = 0;
     const term = { topologyKey: 'zone', labelSelector: {}, namespaceSelector: { matchLabels: { team: 'shop' } } };
     const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
@@ -45,7 +45,7 @@ describe('volumes of a cluster', () => {
   });
 });
 
-describe('volumes of pods that run', () => {
+describe('the volumes of running pods', () => {
   let now = 0;
   let lists = 0;
   const bound = boundClaim('data');
@@ -60,7 +60,7 @@ describe('volumes of pods that run', () => {
   const moving = [pod('1', 'n1', WITH_CLAIM)];
   const look = () => reader.of('shop/one', client, { pods: moving, moving }, signal);
 
-  it('are asked for once a minute, and sooner where one is new', async () => {
+  it('are read once a minute, and sooner for a new one', async () => {
     await look();
     expect(lists).toBe(1);
     now = 4_000;
@@ -80,7 +80,7 @@ describe('volumes of pods that run', () => {
     expect(lists).toBe(3);
   });
 
-  it('matter only on nodes of a pool that may have fewer', () => {
+  it('matter only on nodes of a pool that may shrink', () => {
     const nodes = [node('n1', 'a'), node('n2', 'a'), node('n3', 'b')];
     const pods = [pod('1', 'n1'), pod('1', 'n3'), pod('1')];
     const may = (minimum?: number) =>

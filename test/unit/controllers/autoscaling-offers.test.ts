@@ -38,7 +38,7 @@ const view = (more: Partial<OfferView> = {}): OfferView => ({
   ...more,
 });
 
-it('labels that pods ask for most are known also of nodes with more labels than are kept', () => {
+it('labels that pods select most are kept also for nodes with too many labels', () => {
   const found = Object.fromEntries(
     Array.from({ length: 90 }, (_, index) => [`feature.node.kubernetes.io/cpu-${index}`, 'true']),
   );
@@ -54,8 +54,8 @@ it('labels that pods ask for most are known also of nodes with more labels than 
   expect(offerOf(view(), pool(), [there], new Map(), models).offer?.template.labels).toMatchObject(known);
 });
 
-describe('the next node of a pool', () => {
-  it('is what a node of the pool and type is; it has its name and zone to itself', () => {
+describe("the model of a pool's next node", () => {
+  it('follows a node of the same pool and type, except name and zone', () => {
     const there = node('n1', 'a', {}, '3500m');
     const gives = { machineTypes: ['medium'], labels: {}, taintKeys: [] };
     const { offer } = offerOf(
@@ -74,7 +74,7 @@ describe('the next node of a pool', () => {
     expect(offer?.price).toBe(200_000);
   });
 
-  it('is what its type says where there is none, less what the kubelet of that cloud keeps', () => {
+  it("follows the machine type without such a node, less the kubelet's reserve", () => {
     const cpuOf = (more: Partial<OfferView>) =>
       offerOf(view(more), pool(), [], new Map()).offer?.template.allocatable.cpu;
     expect(cpuOf({})).toBe(4000);
@@ -84,7 +84,7 @@ describe('the next node of a pool', () => {
     expect(cpuOf(poolMachinesOf({ provider: { name: 'aws', simulated: false }, isManaged: true }))).toBeLessThan(3950);
   });
 
-  it('costs its spot price where spot is asked for; one without a price is the dearest', () => {
+  it('has the spot price for spot; a type without a price is the most expensive', () => {
     expect(offerOf(view(), pool({ spot: true }), [], new Map()).offer?.price).toBe(50_000);
     const unpriced = offerOf(view(), pool({ machineType: 'large', alternatives: [], spot: true }), [], new Map());
     expect(unpriced.offer!.price).toBeGreaterThan(1e9);
@@ -103,7 +103,7 @@ describe('the next node of a pool', () => {
     });
   });
 
-  it('is promised to be in a zone only where the pool has one', () => {
+  it('has a zone only where the pool has a single one', () => {
     const ofCloud = poolMachinesOf({ provider: { name: 'aws', simulated: true }, isManaged: false });
     const zoneOf = (zones: string[]) =>
       offerOf(view(ofCloud), pool({ zones }), [], new Map()).offer?.template.labels['topology.kubernetes.io/zone'];

@@ -9,8 +9,8 @@ import { boundClaim, claims, demand, MINUTE, NOW, node, stateOf } from '../../ki
 
 const POOL = [{ name: 'a', minimum: 0, maximum: 5 }];
 
-describe('nodes come for pods that wait, and go when nobody needs them', () => {
-  it('from zero to as many as are needed, once, and back to zero after 10 minutes', async () => {
+describe('a pool sized by Coppice', () => {
+  it('grows from zero to the needed nodes, once, and shrinks to zero after 10 minutes', async () => {
     const one = new AutoscaledCluster(POOL);
     await one.step();
     expect(one.writes).toBe(0);
@@ -38,7 +38,7 @@ describe('nodes come for pods that wait, and go when nobody needs them', () => {
     expect(one.condition()).toMatchObject({ status: 'True', reason: 'Settled' });
   });
 
-  it('takes exactly the node that it has emptied', async () => {
+  it('removes exactly the drained node', async () => {
     const one = new AutoscaledCluster(POOL);
     one.deploy(9, '1');
     await one.pass(2);
@@ -51,7 +51,7 @@ describe('nodes come for pods that wait, and go when nobody needs them', () => {
     expect(one.events.at(-1)).toMatch(/^Normal PoolShrinks: pool a is to have 1 node, /);
   });
 
-  it('never above the maximum, and says who waits for what', async () => {
+  it('stays within its maximum, and reports which pods wait', async () => {
     const one = new AutoscaledCluster(POOL);
     one.deploy(8, '4');
     await one.pass(2);
@@ -65,7 +65,7 @@ describe('nodes come for pods that wait, and go when nobody needs them', () => {
     });
   });
 
-  it('within the quota of its project', async () => {
+  it("stays within its project's quota", async () => {
     const one = new AutoscaledCluster(POOL);
     one.quotas = [nodesQuota(2)];
     one.deploy(8, '4');
@@ -74,7 +74,7 @@ describe('nodes come for pods that wait, and go when nobody needs them', () => {
     expect(one.condition()?.message).toContain('a quota forbids it (quota "small" allows');
   });
 
-  it('a number that somebody wrote is a floor: it adds nodes, and keeps them until it is given back', async () => {
+  it("treats a person's number as a minimum, which it keeps until the number is given back", async () => {
     const one = new AutoscaledCluster(POOL, { dataPlaneNodes: 3 });
     one.deploy(1);
     await one.pass(20);
@@ -89,7 +89,7 @@ describe('nodes come for pods that wait, and go when nobody needs them', () => {
     expect(one.killed).toEqual([]);
   });
 
-  it('a minimum that is lowered takes nobody’s node away', async () => {
+  it('keeps used nodes when the minimum is lowered', async () => {
     const one = new AutoscaledCluster([{ name: 'a', minimum: 3, maximum: 5 }]);
     one.deploy(9, '1');
     await one.pass(5);
@@ -105,7 +105,7 @@ describe('nodes come for pods that wait, and go when nobody needs them', () => {
   });
 });
 
-it('a DaemonSet that is larger than the nodes of a pool keeps no node from coming, and is told', async () => {
+it('grows despite a DaemonSet too large for its nodes, which is reported', async () => {
   const one = new AutoscaledCluster(POOL);
   const spec = { template: { spec: { containers: [{ name: 'c', resources: { requests: { cpu: '5' } } }] } } };
   one.objects.daemonsets = [{ metadata: { name: 'agent', namespace: 'kube-system', uid: 'ds' }, spec }];
@@ -119,7 +119,7 @@ it('a DaemonSet that is larger than the nodes of a pool keeps no node from comin
   });
 });
 
-it('of a managed cluster pools grow and do not shrink, and that is said', async () => {
+it('of a managed cluster grows and does not shrink, which is reported', async () => {
   const one = new AutoscaledCluster(POOL);
   one.isManaged = true;
   one.deploy(3, '3');
@@ -137,7 +137,7 @@ it('of a managed cluster pools grow and do not shrink, and that is said', async 
 });
 
 describe('nodes that do not help', () => {
-  it('a node that offers less than its type says is not bought again and again', async () => {
+  it('are not bought repeatedly when they offer less than their type', async () => {
     const one = new AutoscaledCluster(POOL);
     one.offers = '3900m';
     one.deploy(1, '4');
@@ -146,7 +146,7 @@ describe('nodes that do not help', () => {
     expect(one.condition()).toMatchObject({ reason: 'PodsWait', message: expect.stringContaining('Insufficient cpu') });
   });
 
-  it('somebody who taints each node that comes does not have all of them bought', async () => {
+  it('are not all bought when somebody taints each new one', async () => {
     const one = new AutoscaledCluster(POOL);
     one.taint = 'chaos';
     one.deploy(1, '1');
@@ -155,7 +155,7 @@ describe('nodes that do not help', () => {
     expect(one.condition()).toMatchObject({ reason: 'PodsWait', message: expect.stringContaining('taint') });
   });
 
-  it('a node whose GPUs never appear is not bought again and again', async () => {
+  it('are not bought repeatedly when their GPUs never appear', async () => {
     const one = new AutoscaledCluster(POOL, {}, profile([{ name: 'medium', cpu: 4, gpu: 1, memory: '8Gi' }]));
     const containers = [{ name: 'c', resources: { requests: { cpu: '1', 'nvidia.com/gpu': '1' } } }];
     one.podsHave = { spec: { containers } };
@@ -172,7 +172,7 @@ describe('nodes that do not help', () => {
     });
   });
 
-  it('a node whose agent never takes its startup taint away is no room for good', async () => {
+  it('give no permanent room when an agent never removes its startup taint', async () => {
     const startupTaints = [{ key: 'agent-not-ready', effect: 'NoSchedule' }];
     const one = new AutoscaledCluster([{ ...POOL[0]!, startupTaints }]);
     one.taint = 'agent-not-ready';
@@ -189,10 +189,10 @@ describe('nodes that do not help', () => {
   });
 });
 
-describe('what is expected of a new node', () => {
+describe('the expectation of a new node', () => {
   const ssd = { spec: { nodeSelector: { disk: 'ssd' } } };
 
-  it('is nothing that somebody wrote on a node later: a pod that selects it buys none, also after a restart', async () => {
+  it('excludes labels added later: a pod that selects them buys none, also after a restart', async () => {
     const one = new AutoscaledCluster(POOL);
     one.deploy(1, '3500m');
     await one.pass(2);
@@ -209,7 +209,7 @@ describe('what is expected of a new node', () => {
     });
   });
 
-  it('is what every node had when it was first Ready, also once none is left and after a restart', async () => {
+  it('contains what every node had when first Ready, also without nodes and after a restart', async () => {
     const one = new AutoscaledCluster(POOL);
     one.labels = { disk: 'ssd' };
     one.deploy(1, '3500m');
@@ -225,7 +225,7 @@ describe('what is expected of a new node', () => {
     expect(one.pending).toBe(0);
   });
 
-  it('is no taint that came later: a pool grows whose only node is under repair', async () => {
+  it('excludes later taints: a pool grows whose only node is under repair', async () => {
     const one = new AutoscaledCluster(POOL);
     one.deploy(1, '1');
     await one.pass(2);
@@ -236,7 +236,7 @@ describe('what is expected of a new node', () => {
     expect(one.pending).toBe(0);
   });
 
-  it('is no taint that an agent takes away once it runs there', async () => {
+  it('excludes a taint that an agent removes once it runs', async () => {
     const one = new AutoscaledCluster(POOL);
     one.taint = 'agent-not-ready';
     one.deploy(1, '3');
@@ -252,7 +252,7 @@ describe('what is expected of a new node', () => {
   });
 });
 
-it('a taint of the start keeps no pod from a new node, and is not expected of the next one', async () => {
+it('excludes startup taints, which keep no pod from a new node', async () => {
   const startupTaints = [{ key: 'agent-not-ready', effect: 'NoSchedule' }];
   const one = new AutoscaledCluster([{ ...POOL[0]!, startupTaints }]);
   one.taint = 'agent-not-ready';
@@ -265,7 +265,7 @@ it('a taint of the start keeps no pod from a new node, and is not expected of th
   expect(one.counts).toEqual({ a: 2 });
 });
 
-describe('a node that came and did not help', () => {
+describe('a bought node that did not help', () => {
   /** Somebody taints each node but the first: one is bought in vain. */
   async function inVain(): Promise<AutoscaledCluster> {
     const one = new AutoscaledCluster(POOL);
@@ -278,7 +278,7 @@ describe('a node that came and did not help', () => {
     return one;
   }
 
-  it('ends buying for these pods, with the reason, and a restart does not begin it again', async () => {
+  it('stops purchases for these pods, with the reason, also after a restart', async () => {
     const one = await inVain();
     one.taint = 'chaos';
     one.restart();
@@ -291,7 +291,7 @@ describe('a node that came and did not help', () => {
     });
   });
 
-  it('buys again once the pods change', async () => {
+  it('permits purchases again once the pods change', async () => {
     const one = await inVain();
     one.pods.delete([...one.pods].find(([, { spec }]) => !spec.nodeName)![0]);
     one.podsHave = { metadata: { name: 'web-v2', labels: { app: 'web', version: '2' } } };
@@ -299,7 +299,7 @@ describe('a node that came and did not help', () => {
     expect(one.pending).toBe(0);
   });
 
-  it('buys again once the pool changes', async () => {
+  it('permits purchases again once the pool changes', async () => {
     const one = await inVain();
     const pools = [{ ...POOL[0]!, autoscale: 'Coppice' as const, labels: { team: 'shop' } }];
     one.cluster = { ...one.cluster, spec: { ...one.cluster.spec, pools } };
@@ -307,7 +307,7 @@ describe('a node that came and did not help', () => {
     expect(one.pending).toBe(0);
   });
 
-  it('buys again once such a pod runs there after all', async () => {
+  it('permits purchases again once such a pod runs there', async () => {
     const one = await inVain();
     one.byHand('a-2', { taints: [] });
     await one.step();
@@ -317,7 +317,7 @@ describe('a node that came and did not help', () => {
     expect(one.pending).toBe(0);
   });
 
-  it('does not end buying for pods whose room others took', async () => {
+  it('does not stop purchases for pods whose room others took', async () => {
     const one = new AutoscaledCluster(POOL);
     for (let replicas = 1; replicas <= 5; replicas++) {
       one.deploy(replicas, '3500m');
@@ -328,7 +328,7 @@ describe('a node that came and did not help', () => {
     expect(one.pending).toBe(0);
   });
 
-  it('somebody who has each new node evict its pods does not have all of them bought', async () => {
+  it('does not lead to unlimited purchases when each new node evicts its pods', async () => {
     const one = new AutoscaledCluster(POOL);
     one.deploy(1, '1');
     for (let step = 0; step < 200; step++) {
@@ -360,7 +360,7 @@ describe('a purchase is judged', () => {
   };
   const repair: Node['spec'] = { taints: [{ key: 'repair', effect: 'NoSchedule' }] };
 
-  it('by a node of it that would not take the pods, and not by a node that came long after', () => {
+  it('by its own node that would not take the pods, not by a much later one', () => {
     expect(judge(bought(0), repair)?.web?.cameAt).toBe('2026-11-23T00:01:00Z');
     expect(judge(bought(0), repair, NOW + 60 * MINUTE, NOW + 61 * MINUTE)).toBeUndefined();
   });
@@ -375,7 +375,7 @@ describe('a purchase is judged', () => {
     expect(judge(bought(0), spec)).toBeUndefined();
   });
 
-  it('otherwise once the newest node would take the pods', () => {
+  it('anew once the newest node would take the pods', () => {
     const stopped = { ...bought(0), stops: { web: { why: 'tainted', cameAt: '2026-11-23T00:01:00Z' } } };
     expect(judge(stopped, {})?.web).toBeDefined();
     expect(judge(stopped, {}, NOW + MINUTE, NOW + 16 * MINUTE)).toBeUndefined();
@@ -383,7 +383,7 @@ describe('a purchase is judged', () => {
   });
 });
 
-describe('a node that a cloud takes away', () => {
+describe('a reclaimed node', () => {
   it.each<[{ spec?: object; status?: object }]>([
     [{ spec: { taints: [{ key: 'cloud.google.com/impending-node-termination', effect: 'NoSchedule' }] } }],
     [
@@ -419,7 +419,7 @@ describe('a node that a cloud takes away', () => {
   });
 });
 
-it('the only node of a pool, too, that a cloud takes away has another in its place', async () => {
+it('is replaced, also when it is the only one of its pool', async () => {
   const one = new AutoscaledCluster(POOL);
   one.deploy(2, '1');
   await one.pass(2);
@@ -431,8 +431,8 @@ it('the only node of a pool, too, that a cloud takes away has another in its pla
   expect([...one.pods.values()].map((pod) => pod.spec.nodeName)).toEqual(['a-2', 'a-2']);
 });
 
-describe('machines that take their time', () => {
-  it('a pool shrinks by what was emptied and by no more, however late machines go', async () => {
+describe('slow machines', () => {
+  it('of a shrinking pool end at the drained ones and no more', async () => {
     const one = new AutoscaledCluster([{ name: 'a', minimum: 0, maximum: 5 }]);
     one.deploy(9, '1');
     await one.pass(2);
@@ -448,7 +448,7 @@ describe('machines that take their time', () => {
     expect(one.killed).toEqual([]);
   });
 
-  it('the node that was emptied goes, though another one serves nobody', async () => {
+  it('do not change which node is removed: the drained one, although another is empty', async () => {
     const one = new AutoscaledCluster([{ name: 'a', minimum: 0, maximum: 5 }]);
     one.deploy(8, '1');
     await one.pass(1);
@@ -464,14 +464,14 @@ describe('machines that take their time', () => {
   });
 });
 
-it('a node whose cordon has ended takes pods, though Kubernetes has not taken its taint away yet', () => {
+it('are used again when uncordoned, before Kubernetes has removed the taint', () => {
   const taints = [{ key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' as const }];
   const was = node('a-1', 'a', { spec: { unschedulable: true } });
   expect(asReady(was, NOW).spec.taints).toEqual(taints);
   expect(asReady({ ...was, spec: { taints } }, NOW).spec.taints).toEqual([]);
 });
 
-describe('a node that cannot be emptied', () => {
+describe('a node that cannot be drained', () => {
   /** Two nodes of which a-2 is being emptied. */
   async function emptying(more: { pools?: object[] } = {}): Promise<AutoscaledCluster> {
     const one = new AutoscaledCluster(more.pools ?? POOL);
@@ -509,7 +509,7 @@ describe('a node that cannot be emptied', () => {
     expect(one.killed).toEqual([]);
   });
 
-  it('stays when its pods are needed there after all', async () => {
+  it('stays when its pods are needed there again', async () => {
     const one = await emptying();
     for (const name of allOf(one)) one.held.add(name);
     one.deploy(7);
@@ -520,7 +520,7 @@ describe('a node that cannot be emptied', () => {
     expect(one.counts).toEqual({ a: 2 });
   });
 
-  it('has none of its pods evicted where one of them must stay, is not cordoned, and that is said', async () => {
+  it('keeps all its pods, and is not cordoned, when one of them must stay, which is reported', async () => {
     const one = new AutoscaledCluster(POOL);
     one.deploy(6, '1');
     await one.pass(2);
@@ -540,7 +540,7 @@ describe('a node that cannot be emptied', () => {
     expect(one.counts).toEqual({ a: 1 });
   });
 
-  it('has as many pods evicted as a budget allows at a time, however long that takes in all', async () => {
+  it('is drained at the pace of disruption budgets, however long that takes', async () => {
     const one = await emptying();
     for (const name of allOf(one)) one.held.add(name);
     for (let minutes = 0; minutes < 12; minutes += 4) {
@@ -552,7 +552,7 @@ describe('a node that cannot be emptied', () => {
     expect(one.counts).toEqual({ a: 1 });
   });
 
-  it('a pod with two budgets keeps its node, which is said, and the rest goes on', async () => {
+  it('stays for a pod with two budgets, which is reported, while others continue', async () => {
     const one = new AutoscaledCluster([...POOL, { name: 'b', minimum: 0, maximum: 2 }]);
     one.objects.poddisruptionbudgets = ['by-app', 'by-team'].map((name) => ({
       metadata: { name, namespace: 'shop' },
@@ -571,7 +571,7 @@ describe('a node that cannot be emptied', () => {
     expect(one.pending).toBe(0);
   });
 
-  it('whatever an eviction answers keeps that node alone', async () => {
+  it('blocks no other node, whatever an eviction returns', async () => {
     const one = await emptying({ pools: [...POOL, { name: 'b', minimum: 0, maximum: 2 }] });
     for (const name of allOf(one)) one.refused.add(name);
     one.podsHave = { spec: { nodeSelector: { 'multi-cluster.demo.io/pool': 'b' } } };
@@ -583,7 +583,7 @@ describe('a node that cannot be emptied', () => {
     expect(one.nodes.get('a-2')?.spec.unschedulable).toBe(false);
   });
 
-  it('evictions that hang hold up one look once, and the next look asks for other pods first', async () => {
+  it('delays one run by hanging evictions, and the next run begins with other pods', async () => {
     const one = new AutoscaledCluster([...POOL, { name: 'b', minimum: 0, maximum: 2 }]);
     one.deploy(11, '500m');
     await one.pass(2);
@@ -605,7 +605,7 @@ describe('a node that cannot be emptied', () => {
     for (const { metadata } of others) expect(one.asked).toContain(metadata.name);
   });
 
-  it('whatever the change of a node answers keeps no pool from growing, and is said', async () => {
+  it('does not keep its pool from growing when its update fails, which is reported', async () => {
     const one = await emptying();
     one.nodesRefuse = new KubeApiError('PATCH /nodes/a-2', 500, { message: 'failed calling webhook "dead"' });
     one.deploy(16);
@@ -622,7 +622,7 @@ describe('a node that cannot be emptied', () => {
   });
 });
 
-it('a pool that is taken from Coppice in the middle has no node left cordoned, and nothing stored', async () => {
+it('is uncordoned when Coppice no longer sizes its pool, and nothing stays stored', async () => {
   const one = new AutoscaledCluster(POOL);
   one.deploy(5, '1');
   await one.pass(2);
@@ -661,7 +661,7 @@ describe('an operator that is killed between any two of its writes', () => {
 describe('disruption budgets', () => {
   const pool = (...budgets: object[]) => [{ ...POOL[0], disruption: { budgets } }];
 
-  it('let so many nodes go at once, of which one that is not Ready is one; who waits is said once', async () => {
+  it('limit simultaneous removals, including not-Ready nodes; the wait is reported once', async () => {
     const one = new AutoscaledCluster(pool({ nodes: 1 }));
     one.deploy(4, '4');
     await one.pass(2);
@@ -681,7 +681,7 @@ describe('disruption budgets', () => {
     expect(one.condition()).toMatchObject({ reason: 'Settled' });
   });
 
-  it('a node that is not Ready counts, and one that comes back lets another go', async () => {
+  it('count a not-Ready node, and permit another removal once it is back', async () => {
     const one = new AutoscaledCluster(pool({ nodes: '20%' }));
     one.deploy(3, '4');
     await one.pass(20);
@@ -697,7 +697,7 @@ describe('disruption budgets', () => {
     expect(one.counts).toEqual({ a: 1 });
   });
 
-  it('in their hours alone: nodes go when these are over, and who looks next does so then', async () => {
+  it('apply in their hours only; removals continue afterwards', async () => {
     const one = new AutoscaledCluster(pool({ nodes: 0, schedule: '0 0 * * *', duration: '2h' }));
     one.deploy(2, '4');
     await one.pass(5);
@@ -732,14 +732,14 @@ describe('pods with claims', () => {
     return one;
   };
 
-  it('take their volume along to the node that stays', async () => {
+  it('move their volume to the remaining node', async () => {
     const one = await testbed({ nfs: { server: 'files', path: '/' } });
     expect(one.counts).toEqual({ a: 1 });
     expect(one.pending).toBe(0);
     expect(one.killed).toEqual([]);
   });
 
-  it('keep their node where its disk has the data, and that is said', async () => {
+  it('keep the node whose disk has their data, which is reported', async () => {
     const one = await testbed({ hostPath: { path: '/data' } });
     expect(one.counts).toEqual({ a: 2 });
     expect(one.condition()).toMatchObject({
@@ -762,7 +762,7 @@ describe('machines that are sold out', () => {
       spot: false,
     });
 
-  it('are not ordered until they may be had again, and that is said', async () => {
+  it('are not ordered until they are retried, which is reported', async () => {
     const one = new AutoscaledCluster(POOL);
     soldOut(one, 'medium');
     one.deploy(3, '4');
@@ -777,7 +777,7 @@ describe('machines that are sold out', () => {
     expect(one.pending).toBe(0);
   });
 
-  it('of which the cloud takes one away are bought again only where no other pool takes the pods', async () => {
+  it('and reclaimed are bought again only where no other pool takes the pods', async () => {
     const taint = { key: 'aws-node-termination-handler/spot-itn', effect: 'NoSchedule' };
     const interrupt = (one: AutoscaledCluster) => {
       const { spec, ...known } = one.nodes.get('a-1')!;
@@ -802,7 +802,7 @@ describe('machines that are sold out', () => {
     }
   });
 
-  it('are asked for in the place that the cluster fell back to', async () => {
+  it('are requested at the fallback place of the cluster', async () => {
     const { spec, ...known } = profile();
     const regions = [...spec.regions, { name: 'there', zones: [] }];
     const of = { ...known, spec: { ...spec, regions } };
@@ -814,7 +814,7 @@ describe('machines that are sold out', () => {
     expect(one.counts).toEqual({ a: 1 });
   });
 
-  it('are taken of another pool, which keeps what it has', async () => {
+  it("are replaced by another pool's, which keeps its own", async () => {
     const types = ['medium', 'large'].map((name) => ({ name, cpu: 4, gpu: 0, memory: '8Gi' }));
     const one = new AutoscaledCluster([POOL[0]!, { ...POOL[0], name: 'b', machineType: 'large' }], {}, profile(types));
     soldOut(one, 'medium');

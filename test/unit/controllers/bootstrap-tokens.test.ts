@@ -49,7 +49,7 @@ function testbed() {
   return { tokens, inCluster, writes: () => applied };
 }
 
-it('keeps the tokens of pools that ask at once: none is told another one when it asks again', async () => {
+it('bootstrap tokens stay constant for pools that request them at once', async () => {
   const { tokens, inCluster, writes } = testbed();
   const told = await tokens();
   expect(new Set(told).size).toBe(POOLS.length);
@@ -58,14 +58,14 @@ it('keeps the tokens of pools that ask at once: none is told another one when it
   expect([inCluster.length, writes()]).toEqual([POOLS.length, POOLS.length]);
 });
 
-it('makes one token for a pool that is asked for twice at once', async () => {
+it('one bootstrap token is created for two simultaneous requests of a pool', async () => {
   const { tokens, inCluster } = testbed();
   const [first, second] = await Promise.all([tokens(), tokens()]);
   expect(first).toEqual(second);
   expect(inCluster).toHaveLength(POOLS.length);
 });
 
-it('gives the next its turn after one that failed', async () => {
+it('a failed bootstrap token does not block the next', async () => {
   const turns = new InTurn();
   const done: string[] = [];
   const failing = turns.run(async () => {

@@ -97,7 +97,7 @@ beforeEach(() => {
   testbed.answered = write;
 });
 
-it('holds a job for which it buys, says what it does, and lets it go on when the nodes are there', async () => {
+it('a held job gets a purchase, a message, and its release when the nodes exist', async () => {
   put();
   await look();
   expect(says('train')).toMatch(/^Pending: BurstPolicy shop\/peak: it has waited since/);
@@ -122,7 +122,7 @@ it('holds a job for which it buys, says what it does, and lets it go on when the
   expect(testbed.clusters()).toHaveLength(1);
 });
 
-it('has a pool of a cluster that is there grow for a job before a cluster is bought, and lets the job go on', async () => {
+it('a held job grows a pool of an existing cluster before a cluster is bought, and is released', async () => {
   const pools = [{ name: 'a', minimum: 1, maximum: 5, autoscale: 'Coppice' as const }];
   const spec = { cloudProvider: 'cloud', pools };
   const metadata = { name: 'private', namespace: 'shop', uid: 'uid-of-private', labels: { fleet: 'private' } };
@@ -144,7 +144,7 @@ it('has a pool of a cluster that is there grow for a job before a cluster is bou
   expect(says('train')).toBe('Ready: there is room for its pods on WorkerCluster shop/private');
 });
 
-it('has Kueue take the quota back where the budget allows no cluster, each time after a longer while', async () => {
+it('a held job gives its quota back with growing backoff where the budget permits no cluster', async () => {
   put({ budget: { hourly: '0.01', currency: 'USD' } });
   await looks(40 * SECOND);
   expect(testbed.clusters()).toEqual([]);
@@ -160,7 +160,7 @@ it('has Kueue take the quota back where the budget allows no cluster, each time 
   expect(inHub('train').status!.admissionChecks![0]).toMatchObject({ state: 'Retry', requeueAfterSeconds: 60 });
 });
 
-it('answers by the next look what somebody has changed meanwhile', async () => {
+it('a held job is answered by the next run after a concurrent change', async () => {
   put();
   testbed.answered = (part) => {
     inHub('train').metadata.resourceVersion = '5';
@@ -173,7 +173,7 @@ it('answers by the next look what somebody has changed meanwhile', async () => {
   expect(says('train')).toMatch(/^Pending: BurstPolicy/);
 });
 
-it('tells nothing but that there is room while one of its policies cannot decide', async () => {
+it('a held job is only released, and not otherwise answered, while one of its policies cannot decide', async () => {
   put({ budget: { hourly: '0.01', currency: 'USD' } });
   testbed.objects.put(policyNamed('other'));
   testbed.objects.put({
@@ -187,14 +187,14 @@ it('tells nothing but that there is room while one of its policies cannot decide
   expect(says('train')).toBe('Pending: ');
 });
 
-it('lets nobody wait for a cluster where no policy names the hub, and says so', async () => {
+it('a held job without a policy for its hub does not wait, and the reason is reported', async () => {
   await look();
   expect(writes).toEqual(['admissionchecks capacity', 'workloads train']);
   expect(says('train')).toBe('Retry: no BurstPolicy names Hub production, so nobody would buy room');
   expect(hub.admissionchecks![1]!.status).toMatchObject({ conditions: [{ status: 'False', reason: 'NoPolicy' }] });
 });
 
-it('reads the objects of the hub once in a look, both for what waits and for what is asked', async () => {
+it("the hub's objects are read once per run, for demand and held jobs", async () => {
   const calls: string[] = [];
   const real = reader(hub);
   const counted: Reader = {
@@ -229,7 +229,7 @@ it('reads the objects of the hub once in a look, both for what waits and for wha
   ]);
 });
 
-it.each([true, false])('waits for a hub no longer than 30 s, with a policy (%s) or without one', async (hasPolicy) => {
+it.each([true, false])('a run waits at most 30 s for a hub, with a policy (%s) or without one', async (hasPolicy) => {
   if (hasPolicy) put();
   const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(AbortSignal.abort(new Error('too late')));
   testbed.asked = async (signal) => {
@@ -243,7 +243,7 @@ it.each([true, false])('waits for a hub no longer than 30 s, with a policy (%s) 
   expect(timeout).toHaveBeenCalledWith(30_000);
 });
 
-it('tells nothing while the hub does not answer, or is not ready', async () => {
+it('a held job is not answered while the hub does not answer, or is not ready', async () => {
   put();
   testbed.demands = new Error('connection refused');
   await testbed.look();
@@ -254,7 +254,7 @@ it('tells nothing while the hub does not answer, or is not ready', async () => {
   expect(writes).toEqual([]);
 });
 
-it('buys nothing for a job that nobody can judge, and says so to the job and in the policy', async () => {
+it('a job that cannot be judged buys nothing, which the job and the policy report', async () => {
   put();
   hub.workloads = [withPods('odd', '2', 2, { schedulerName: 'other', resourceClaims: [{ name: 'fpga' }] })];
   await looks(2 * MINUTE);
@@ -264,7 +264,7 @@ it('buys nothing for a job that nobody can judge, and says so to the job and in 
   expect(JSON.stringify(testbed.policy()!.status)).toContain(why);
 });
 
-it('buys as many nodes as pods need that keep away from each other, and no cluster where they fit nowhere', async () => {
+it('a job with anti-affine pods buys that many nodes, and no cluster where they fit nowhere', async () => {
   put();
   hub.workloads = [
     withPods('apart', '500m', 2, apartFrom('apart')),
@@ -278,7 +278,7 @@ it('buys as many nodes as pods need that keep away from each other, and no clust
   expect(says('apart')).toMatch(/^Ready: /);
 });
 
-it('lets no job go on for whose host port there is no node, though there is CPU', async () => {
+it('a job with a taken host port is not released, although CPU is free', async () => {
   put({ maximumClusters: 1 });
   const served = { containers: [{ name: 'main', ports: [{ containerPort: 80, hostPort: 80 }] }] };
   hub.workloads = [withPods('first', '500m', 1, served)];

@@ -78,8 +78,8 @@ async function afterPeak(more: Partial<BurstPolicySpec> = UNDERUSED, ownNodes = 
   inside().pods = inside().pods.slice(0, 1);
 }
 
-describe('a bought cluster with little work', () => {
-  it('is emptied by its hub and given back: written down first, then marked, then deleted', async () => {
+describe('an underused bought cluster', () => {
+  it('is emptied by its hub and removed: recorded first, then marked, then deleted', async () => {
     await afterPeak();
     await testbed.looks(9 * MINUTE);
     expect(isMarked()).toBe(false);
@@ -113,7 +113,7 @@ describe('a bought cluster with little work', () => {
     ]);
   });
 
-  it('that nobody may mark keeps the policy from nothing else, and the policy says so', async () => {
+  it('that cannot be marked blocks nothing else, and the policy reports it', async () => {
     await afterPeak();
     const { name } = bought().metadata;
     testbed.objects.put(policyNamed('peak', { ...UNDERUSED, maximumClusters: 2 }));
@@ -128,7 +128,7 @@ describe('a bought cluster with little work', () => {
     expect(testbed.clusters()).toHaveLength(3);
   });
 
-  it('writes nothing while its hub empties it', async () => {
+  it('causes no write while its hub empties it', async () => {
     await afterPeak();
     await testbed.looks(11 * MINUTE);
     membershipSays(draining);
@@ -138,7 +138,7 @@ describe('a bought cluster with little work', () => {
     expect(testbed.objects.writes).toEqual([]);
   });
 
-  it('stays where the policy does not say so, and nobody is asked what runs there', async () => {
+  it("stays without the policy's setting, and its use is not read", async () => {
     await afterPeak({});
     testbed.placedBy = () => {
       throw new Error('asked');
@@ -149,7 +149,7 @@ describe('a bought cluster with little work', () => {
     expect(shown().stays).toBe('pod shop/web-1 of ReplicaSet web-5d4f runs there');
   });
 
-  it('stays while its pods request as much as the threshold says', async () => {
+  it('stays while its pods request the threshold or more', async () => {
     await afterPeak({ scaleIn: { ...UNDERUSED.scaleIn, utilizationThreshold: 15 } });
     // A third of three nodes of 1.9 CPUs is 17 %.
     await testbed.looks(60 * MINUTE);
@@ -157,7 +157,7 @@ describe('a bought cluster with little work', () => {
     expect(shown().stays).toBe('its pods request 15 % of its CPU or memory, or more (utilizationThreshold)');
   });
 
-  it('names the pod that has kept it longest, and not another one while that is there', async () => {
+  it('names the longest blocking pod, and keeps naming it', async () => {
     await afterPeak({});
     const at = (name: string, ago: number, more: object = {}): Pod => {
       const made = pod(name, `${bought().metadata.name}-0`);
@@ -181,7 +181,7 @@ describe('a bought cluster with little work', () => {
     expect(shown().stays).toBe('pods of Jobs run there, and it goes when these have ended');
   });
 
-  it('is only spoken of in a dry run', async () => {
+  it('is only reported in a dry run', async () => {
     await afterPeak();
     testbed.objects.put(policyNamed('peak', { ...UNDERUSED, dryRun: true }));
     await testbed.looks(30 * MINUTE);
@@ -255,7 +255,7 @@ describe('a bought cluster with little work', () => {
     expect(testbed.objects.writes).toEqual([]);
   });
 
-  it('stays where the other members have no room, and is emptied when they have', async () => {
+  it('stays without room in other members, and is emptied once they have room', async () => {
     await afterPeak(UNDERUSED, 1);
     await testbed.looks(15 * MINUTE);
     expect(shown().stays).toContain('not enough room elsewhere');
@@ -342,7 +342,7 @@ describe('a bought cluster that is being emptied', () => {
     },
   );
 
-  it('waits for its membership, which goes by what members wrote down of their room a moment ago', async () => {
+  it("waits for its membership, which uses members' last recorded room", async () => {
     membershipSays(noRoom);
     await testbed.looks(MINUTE);
     expect(isMarked()).toBe(true);
@@ -352,7 +352,7 @@ describe('a bought cluster that is being emptied', () => {
     expect(testbed.receipt()!.decisions[0]!.why).toContain('not enough room elsewhere');
   });
 
-  it('takes work again when work waits that has room nowhere else, and nothing is bought for it', async () => {
+  it('reopens when waiting work has no other room, and nothing is bought for it', async () => {
     membershipSays(draining);
     testbed.open.get('shop/private')!.pods = [0, 1, 2, 3].map((index) => pod(`api-${index}`, `private-${index}`));
     testbed.demands = [demand('ResourceBinding shop/api', 2)];
@@ -364,7 +364,7 @@ describe('a bought cluster that is being emptied', () => {
     expect(testbed.outcomes()[1]).toMatch(/^Empty Kept: it took work again \d+ s after the decision: .*shop\/api/);
   });
 
-  it('is no room for work that waits while its work is moved', async () => {
+  it('is no room for waiting work while it is drained', async () => {
     membershipSays(draining);
     testbed.demands = [demand('ResourceBinding shop/api', 2)];
     await testbed.look(10 * SECOND);
@@ -372,13 +372,13 @@ describe('a bought cluster that is being emptied', () => {
     expect(isMarked()).toBe(true);
   });
 
-  it('takes work again when the policy says no more that it is to be', async () => {
+  it('reopens when the policy no longer empties it', async () => {
     testbed.objects.put(policyNamed('peak', { scaleIn: {} }));
     await testbed.look(10 * SECOND);
     expect(isMarked()).toBe(false);
   });
 
-  it('is known as that to an operator that has just started', async () => {
+  it('is recognized by a restarted operator', async () => {
     testbed.memory = new BurstMemory();
     membershipSays(draining);
     await testbed.looks(MINUTE);
@@ -389,7 +389,7 @@ describe('a bought cluster that is being emptied', () => {
   });
 });
 
-it('is emptied and given back once, whenever the operator is killed: after each of its writes', async () => {
+it('is emptied and removed once, with the operator killed after each of its writes', async () => {
   const history = async (lives: number) => {
     testbed = new BurstTestbed();
     await afterPeak();

@@ -56,7 +56,7 @@ const pod = (cluster: WorkerCluster, name: string) =>
 const podsOf = (cluster: WorkerCluster) => testbed.open.get(`shop/${cluster.metadata.name}`)!;
 
 describe('a bought cluster that its hub fills again', () => {
-  it('is kept while the hub has placed work there whose pods have not come, and until these have ended', async () => {
+  it('stays while placed work has no pods yet, and until these have ended', async () => {
     const cluster = await idleCluster();
     testbed.decidedFor = [placed([cluster.metadata.name])];
     await seconds(60);
@@ -71,7 +71,7 @@ describe('a bought cluster that its hub fills again', () => {
     expect(testbed.clusters()).toEqual([]);
   });
 
-  it('is not kept by pods of other work that come meanwhile: the ones that were placed are waited for', async () => {
+  it('is not kept by pods of other work: the placed ones are awaited', async () => {
     const cluster = await idleCluster();
     testbed.decidedFor = [placed([cluster.metadata.name])];
     podsOf(cluster).pods = [{ ...pod(cluster, 'batch-1'), metadata: { name: 'batch-1', namespace: 'shop' } }];
@@ -81,7 +81,7 @@ describe('a bought cluster that its hub fills again', () => {
     expect(testbed.clusters()).toHaveLength(1);
   });
 
-  it('is given back after fifteen minutes in which no pod has come, whatever the hub says', async () => {
+  it('is removed after fifteen minutes without a pod, whatever the hub reports', async () => {
     const cluster = await idleCluster();
     testbed.decidedFor = [placed([cluster.metadata.name])];
     await testbed.looks(14 * MINUTE);
@@ -102,7 +102,7 @@ describe('a bought cluster that its hub fills again', () => {
     expect(testbed.clusters().filter(({ metadata }) => metadata.name !== 'own')).toHaveLength(kept);
   });
 
-  it('counts its idle time from when work last needed it', async () => {
+  it('is idle from the last time that work needed it', async () => {
     const cluster = await idleCluster();
     // For three seconds work waits that it has room for; then somebody takes that back.
     testbed.demands = [demand(WEB, 1)];
@@ -116,8 +116,8 @@ describe('a bought cluster that its hub fills again', () => {
   });
 });
 
-describe('a bought cluster without work that waiting work would go to', () => {
-  it('has no idle time, and its status is written once while nothing changes', async () => {
+describe('a bought cluster without work that waiting work would use', () => {
+  it('is not idle, and its status is written once', async () => {
     const cluster = await idleCluster();
     const idleSince = () => testbed.policy()!.status!.clusters![0]!.idleSince;
     testbed.demands = [demand(WEB, 1)];
@@ -133,7 +133,7 @@ describe('a bought cluster without work that waiting work would go to', () => {
     expect(testbed.clusters()).toEqual([cluster]);
   });
 
-  it('has no idle time where the work is that of another policy', async () => {
+  it('is not idle for work of another policy', async () => {
     const cluster = await idleCluster();
     testbed.objects.put(policyNamed('younger', {}, testbed.now));
     // Its work comes to nothing of this policy, which decides before the one that needs the cluster.
@@ -148,8 +148,8 @@ describe('a bought cluster without work that waiting work would go to', () => {
   });
 });
 
-describe('a bought cluster that its hub has lost', () => {
-  it('is not called Joined, and is given back when it has no work', async () => {
+describe('a bought cluster missing from its hub', () => {
+  it('is not Joined, and is removed without work', async () => {
     const cluster = await idleCluster();
     testbed.demands = [demand(WEB, 1, { accepts: () => false })];
     const membership = testbed.objects.find<Membership>(MEMBERSHIPS, `${cluster.metadata.name}.production`, 'shop')!;

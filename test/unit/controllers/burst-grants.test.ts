@@ -62,14 +62,14 @@ async function two(): Promise<void> {
 }
 
 describe('a bought cluster', () => {
-  it('has the nodes that are granted to it as the maximum of its pool, and counts for these', async () => {
+  it('has its granted nodes as the maximum of its pool, and counts as these', async () => {
     testbed.demands = waits('web', 1);
     await testbed.looks(40 * SECOND);
     expect(cluster().spec.pools).toMatchObject([{ minimum: 1, maximum: 1 }]);
     expect(purchase()).toMatchObject({ granted: { a: { nodes: 1, each: '0.1' } }, most: '0.1', rate: '0.1' });
   });
 
-  it('grows for work of the hub within the budget: granted first, then its maximum, then its size', async () => {
+  it('grows for hub work within the budget: first granted, then the maximum, then the size', async () => {
     await two();
     testbed.demands = waits('api', 3);
     testbed.objects.writes.length = 0;
@@ -86,7 +86,7 @@ describe('a bought cluster', () => {
     expect(testbed.says('DemandMet')).toBe('False Refused');
   });
 
-  it('has more nodes granted for pods that wait in it, for which its own autoscaler asks, as far as the budget allows', async () => {
+  it('is granted more nodes for its own pending pods, within the budget', async () => {
     await two();
     testbed.open.get(key())!.pods.push(...['one', 'two', 'three', 'four'].map(lacking));
     await testbed.look(10 * SECOND);
@@ -109,7 +109,7 @@ describe('a bought cluster', () => {
     expect(maximum()).toBe(5);
   });
 
-  it('is granted no more for pods that have room on nodes which its autoscaler may ask for already', async () => {
+  it('is granted no nodes for pods with room on nodes already granted', async () => {
     await two();
     sizeTo(1);
     testbed.open.get(key())!.pods.push(lacking('one'));
@@ -120,7 +120,7 @@ describe('a bought cluster', () => {
     expect([maximum(), purchase().most]).toEqual([3, '0.3']);
   });
 
-  it('gives nodes back to the budget that it holds no more: first its maximum, then what is granted', async () => {
+  it('returns unused nodes to the budget: first the maximum, then the grant', async () => {
     await two();
     testbed.demands = waits('api', 3);
     await testbed.looks(MINUTE);
@@ -137,7 +137,7 @@ describe('a bought cluster', () => {
     expect(testbed.objects.writes).toHaveLength(writes);
   });
 
-  it('loses nodes again that were granted and that its autoscaler does not ask for, and is granted none for a while', async () => {
+  it('loses granted nodes that its autoscaler does not request, and is granted none for a while', async () => {
     await two();
     testbed.open.get(key())!.pods.push(lacking('one'));
     await testbed.look(10 * SECOND);
@@ -153,7 +153,7 @@ describe('a bought cluster', () => {
     expect(maximum()).toBe(3);
   });
 
-  it('is granted nothing for pods that a node was bought for in vain', async () => {
+  it('is granted nothing for pods for which a node was bought in vain', async () => {
     await two();
     const pod = lacking('one');
     testbed.open.get(key())!.pods.push(pod);
@@ -163,7 +163,7 @@ describe('a bought cluster', () => {
     expect(maximum()).toBe(2);
   });
 
-  it('is granted nothing where its policy is suspended or only says what it would do', async () => {
+  it('is granted nothing by a suspended or dry-run policy', async () => {
     await two();
     testbed.open.get(key())!.pods.push(lacking('one'));
     testbed.objects.put(policyNamed('peak', { ...POLICY, suspend: true }));
@@ -174,7 +174,7 @@ describe('a bought cluster', () => {
     expect(testbed.policy()!.status!.decisions![0]).toMatchObject({ action: 'Grow', dryRun: true, hourly: '0.1' });
   });
 
-  it('keeps what is granted while its policy is suspended: it could not have it again', async () => {
+  it('keeps its grant while its policy is suspended', async () => {
     await two();
     testbed.objects.put(policyNamed('peak', { ...POLICY, suspend: true }));
     sizeTo(1);
@@ -185,7 +185,7 @@ describe('a bought cluster', () => {
     expect([maximum(), purchase().most]).toEqual([1, '0.1']);
   });
 
-  it('is granted the same, once, whenever the operator is killed: after each of its writes', async () => {
+  it('is granted the same, once, with the operator killed after each of its writes', async () => {
     for (let lives = 1; lives <= 6; lives++) {
       testbed = new BurstTestbed();
       testbed.objects.put(policyNamed('peak', POLICY));
@@ -203,7 +203,7 @@ describe('a bought cluster', () => {
     }
   });
 
-  it('that was bought before grants were kept counts with its maximum, and grows to it', async () => {
+  it('bought before grants existed counts with its maximum, and grows to it', async () => {
     await two();
     const { receipts } = testbed.deps;
     const { signal } = new AbortController();

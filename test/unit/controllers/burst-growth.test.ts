@@ -48,8 +48,8 @@ const decided = () => testbed.sizes.get(KEY)?.get('a')?.count;
 const shrink = (count: number) =>
   testbed.sizes.set(KEY, new Map([['a', { count, by: 'Coppice', why: '', at: new Date(testbed.now).toISOString() }]]));
 
-describe('a member that the policy names', () => {
-  it('grows within the most of nodes that the policy may have, of which what goes again is free again', async () => {
+describe('a member that the policy may grow', () => {
+  it("grows within the policy's maximum of nodes, from which removed nodes are freed", async () => {
     testbed.objects.put(
       policyNamed('peak', { grow, maximumNodes: 2, candidates: [policyNamed('peak').spec.candidates[0]!] }),
     );
@@ -74,7 +74,7 @@ describe('a member that the policy names', () => {
     expect(decided()).toBe(2);
   });
 
-  it('gets nodes before any cluster is bought; they are written down first, and cost what they cost', async () => {
+  it('gets nodes before a cluster is bought; they are recorded first, at their price', async () => {
     testbed.demands = waits(2);
     await testbed.looks(30 * SECOND);
     expect(decided()).toBeUndefined();
@@ -105,7 +105,7 @@ describe('a member that the policy names', () => {
     expect(testbed.outcomes()).toEqual(['Grow Succeeded: its 2 nodes came within 310 s of the decision']);
   });
 
-  it('gives them back when its autoscaler finds that nobody needs them: from then on they cost nothing', async () => {
+  it('returns unused nodes, which cost nothing from then on', async () => {
     testbed.demands = waits(2);
     await testbed.looks(MINUTE);
     arrive(3, 3);
@@ -126,7 +126,7 @@ describe('a member that the policy names', () => {
     expect(testbed.objects.writes).toHaveLength(writes);
   });
 
-  it('grows as far as it may, and a cluster is bought for the rest', async () => {
+  it('grows to its limit, and a cluster is bought for the rest', async () => {
     testbed.demands = waits(6);
     await testbed.looks(40 * SECOND);
     expect(decided()).toBe(4);
@@ -159,7 +159,7 @@ describe('a member that the policy names', () => {
     expect(testbed.clusters()).toHaveLength(2);
   });
 
-  it('grows in a cluster of a cloud that ends nodes by name, as what is added can be given back', async () => {
+  it('grows in a cloud that deletes nodes by name, so that they can be returned', async () => {
     testbed.removesNodes = true;
     testbed.objects.put({ ...member, spec: { ...member.spec, mode: 'Managed' } });
     testbed.demands = waits(1);
@@ -168,7 +168,7 @@ describe('a member that the policy names', () => {
     expect(testbed.clusters()).toHaveLength(1);
   });
 
-  it('grows first in pools of which no cloud took machines away a moment ago, though others cost less', async () => {
+  it('grows first in pools without recently reclaimed machines, although others cost less', async () => {
     const [small, ...others] = testbed.profile.spec.machineTypes;
     const machineTypes = [{ ...small!, price: { ...small!.price!, spot: '0.01' } }, ...others];
     testbed.profile = { ...testbed.profile, spec: { ...testbed.profile.spec, machineTypes } };
@@ -184,7 +184,7 @@ describe('a member that the policy names', () => {
     expect([...testbed.sizes.get(KEY)!].map(([name, { count }]) => `${name} ${count}`)).toEqual(['steady 1']);
   });
 
-  it('grows as far as quotas of its namespace allow', async () => {
+  it("grows within its namespace's quotas", async () => {
     testbed.objects.put({
       ...member,
       status: { admitted: { region: 'here', mode: 'Hosted', pools: [{ name: 'a', machineType: 'small', count: 1 }] } },
@@ -199,7 +199,7 @@ describe('a member that the policy names', () => {
     expect(testbed.policy()!.status!.decisions![0]!.alternatives![0]!.whyNot).toMatch(/quota "team" allows/);
   });
 
-  it('grows beside another one as far as quotas allow both together', async () => {
+  it('grows beside another one within quotas for both', async () => {
     const [small, admitted] = [
       { ...member.spec.pools![0]!, maximum: 2 },
       { name: 'a', machineType: 'small', count: 1 },
@@ -224,7 +224,7 @@ describe('a member that the policy names', () => {
     expect([...testbed.sizes.values()].map((pools) => pools.get('a')!.count)).toEqual([2, 2]);
   });
 
-  it('whose nodes do not come rests, and a cluster is bought', async () => {
+  it('without arriving nodes is cooled down, and a cluster is bought', async () => {
     testbed.demands = waits(2);
     await testbed.looks(MINUTE);
     expect(decided()).toBe(3);
@@ -241,7 +241,7 @@ describe('a member that the policy names', () => {
     );
   });
 
-  it('is ordered again where its autoscaler has decided in the same moment', async () => {
+  it('is ordered again after a concurrent decision of its autoscaler', async () => {
     testbed.demands = waits(2);
     await testbed.looks(40 * SECOND);
     shrink(1);
@@ -250,7 +250,7 @@ describe('a member that the policy names', () => {
     expect(testbed.receipt()!.growths).toHaveLength(1);
   });
 
-  it('is left alone in a dry run', async () => {
+  it('is unchanged in a dry run', async () => {
     testbed.objects.put(policyNamed('peak', { grow, dryRun: true }));
     testbed.demands = waits(2);
     await testbed.looks(5 * MINUTE);
@@ -266,7 +266,7 @@ describe('a member that the policy names', () => {
     expect(testbed.policy('younger')!.status!.nodes).toBeUndefined();
   });
 
-  it('grows once whenever the operator is killed: after each of its writes', async () => {
+  it('grows once with the operator killed after each of its writes', async () => {
     for (let lives = 1; lives <= 8; lives++) {
       begin();
       testbed.lives = lives;
@@ -283,7 +283,7 @@ describe('a member that the policy names', () => {
     }
   });
 
-  it('keeps nodes for its own pods that wait', async () => {
+  it('keeps nodes for its own pending pods', async () => {
     testbed.demands = waits(2);
     await testbed.looks(MINUTE);
     const waiting = {
@@ -298,8 +298,8 @@ describe('a member that the policy names', () => {
   });
 });
 
-describe('a cluster that the policy has bought', () => {
-  it('grows before another is bought, without being named, within what the budget counts it with', async () => {
+describe('a cluster that the policy bought', () => {
+  it('grows before another is bought, without being named, within its share of the budget', async () => {
     begin();
     const template = {
       spec: {

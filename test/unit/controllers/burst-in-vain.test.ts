@@ -31,8 +31,8 @@ async function unused(): Promise<void> {
   expect(testbed.clusters()).toEqual([]);
 }
 
-describe('an order whose work has gone', () => {
-  it('is cancelled when none has waited for it for 15 s, and its candidate rests', async () => {
+describe('an order whose work is gone', () => {
+  it('is cancelled after 15 s without waiting work, and its candidate is cooled down', async () => {
     await wants(1, 10);
     await wants(0, 15);
     expect(testbed.clusters()).toHaveLength(1);
@@ -42,7 +42,7 @@ describe('an order whose work has gone', () => {
     expect(testbed.outcomes().at(-1)).toMatch(/^Buy GivenBack: .* before it was in the hub/);
   });
 
-  it('is cancelled where less work is left than was ordered for, and the rest is kept', async () => {
+  it('is reduced to the remaining work', async () => {
     testbed.objects.put(policyNamed('peak', { ...QUICK, candidates: [first!], maximumNodes: 20 }));
     await wants(14, 5);
     expect(testbed.clusters()).toHaveLength(2);
@@ -50,7 +50,7 @@ describe('an order whose work has gone', () => {
     expect(testbed.clusters()).toHaveLength(1);
   });
 
-  it('is kept while the work is gone for a moment, and while more waits than is looked at', async () => {
+  it('is kept while the work is briefly gone, or more waits than is considered', async () => {
     await wants(1, 10);
     await wants(0, 10);
     await wants(1, 10);
@@ -63,7 +63,7 @@ describe('an order whose work has gone', () => {
     expect(testbed.clusters()).toHaveLength(1);
   });
 
-  it('is kept where the work is withheld: an older policy that may serve it cannot decide', async () => {
+  it('is kept where an older policy that cannot decide may serve the work', async () => {
     testbed.objects.put(
       policyNamed('older', { ...QUICK, budget: { hourly: '0.01', currency: 'USD' } }, START - MINUTE),
     );
@@ -76,7 +76,7 @@ describe('an order whose work has gone', () => {
     expect(testbed.clusters()).toHaveLength(1);
   });
 
-  it('is kept where its work is not among what is looked at of a hub with too much of it', async () => {
+  it("is kept where its work is beyond the limit of the hub's demands", async () => {
     testbed.objects.put(policyNamed('peak', { ...QUICK, candidates: [first!], namespaces: ['shop'] }));
     await wants(1, 10);
     // Of one source, which is looked at as a whole or not at all.
@@ -94,15 +94,15 @@ describe('an order whose work has gone', () => {
       expect(testbed.memory.idle(`uid-of-peak/1/${key}`, true, later)).toBe(later);
   });
 
-  it('is kept for a peak that is known, which no work waits for', async () => {
+  it('is kept for a scheduled peak without waiting work', async () => {
     testbed.objects.put(policyNamed('peak', { ...QUICK, minimumClusters: 1 }));
     await wants(0, 60);
     expect(testbed.clusters()).toHaveLength(1);
   });
 });
 
-describe('a candidate whose clusters were of no use', () => {
-  it('rests: demand that is there for 20 s and away for 20 s buys two clusters in ten minutes, and not one each 41 s', async () => {
+describe('a candidate whose clusters were unused', () => {
+  it('is cooled down: alternating demand of 20 s buys two clusters in ten minutes, not one every 41 s', async () => {
     const orderedAt = new Map<string, number>();
     for (let second = 0; second < 600; second++) {
       await wants(second % 40 < 20 ? 1 : 0, 1);
@@ -116,7 +116,7 @@ describe('a candidate whose clusters were of no use', () => {
     expect(bought()).toBe(2);
   });
 
-  it('is bought all the same for work that has waited as long as one takes to come', async () => {
+  it('is still bought for work that waited as long as its startup', async () => {
     await unused();
     await wants(1, 5);
     expect(testbed.clusters()).toEqual([]);
@@ -127,7 +127,7 @@ describe('a candidate whose clusters were of no use', () => {
     expect(testbed.clusters()).toHaveLength(1);
   });
 
-  it('rests no more when one has had work', async () => {
+  it('is not cooled down after one had work', async () => {
     await unused();
     await wants(1, 15);
     testbed.join(testbed.clusters()[0]!, 1);
@@ -136,7 +136,7 @@ describe('a candidate whose clusters were of no use', () => {
   });
 });
 
-describe('a template that cannot be made', () => {
+describe('a template that cannot be created', () => {
   const versioned = (version: string) => {
     const spec = { ...first!.template.spec, kubernetes: { version } };
     testbed.objects.put(
@@ -162,7 +162,7 @@ describe('a template that cannot be made', () => {
     ]);
   });
 
-  it('is tried at once when it is corrected, whatever rests from before', async () => {
+  it('is retried at once after a correction, despite earlier cool-downs', async () => {
     versioned('1.20.0');
     await wants(1, 5);
     const receipt = testbed.receipt()!;

@@ -12,7 +12,7 @@ const servedBy = (...names: string[]): CustomKind => ({
   isBroughtTo: () => false,
 });
 
-it('work of a custom kind has clusters bought when an older one of the same candidate serves it', async () => {
+it('work of a custom kind buys clusters when an older one of the candidate serves the kind', async () => {
   const testbed = new BurstTestbed();
   testbed.objects.put(
     policyNamed('peak', { minimumClusters: 1, candidates: [policyNamed('peak').spec.candidates[0]!] }),
@@ -34,7 +34,7 @@ it('work of a custom kind has clusters bought when an older one of the same cand
   expect(testbed.policy()?.status?.demand).toMatchObject([{ state: 'RoomOrdered' }]);
 });
 
-it('a cluster that has just come is no proof of what others like it will serve, and has time to serve it', async () => {
+it('a new cluster proves nothing about served kinds before it had time to serve them', async () => {
   const testbed = new BurstTestbed();
   testbed.objects.put(
     policyNamed('peak', { minimumClusters: 1, candidates: [policyNamed('peak').spec.candidates[0]!] }),

@@ -4,7 +4,7 @@ import { policyMetrics } from '../../../operator/controllers/burst/policy-metric
 import { Registry } from '../../../operator/kube/metrics.ts';
 import { policyNamed } from '../../kit/burst/testbed.ts';
 
-it('metrics of policies tell what they have, spend and leave waiting, until they are gone', async () => {
+it('policy metrics report clusters, spending and waiting work, until the policy is gone', async () => {
   const registry = new Registry();
   const peak: BurstPolicy = {
     ...policyNamed('peak', { budget: { hourly: '20', monthly: '2000', currency: 'USD' } }),

@@ -54,7 +54,7 @@ it.each<[string, Partial<Demand>, Partial<WorkerPool>, RegExp | undefined]>([
   else expect(said?.state).toBe('RoomOrdered');
 });
 
-it('does not count nodes for room that the work does not accept', async () => {
+it('nodes that the work does not accept are not counted as room', async () => {
   const one = testbed({ each: { cpu: '100m', memory: '1Mi' } }, ssd);
   await one.looks(50 * SECOND);
   one.join(one.clusters()[0]!, 0);

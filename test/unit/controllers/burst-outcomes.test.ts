@@ -25,8 +25,8 @@ async function untilGone(): Promise<void> {
   await testbed.looks(12 * MINUTE);
 }
 
-describe('what became of a purchase', () => {
-  it('is told as far as it is known: in the hub, then with work; explain, an Event and a metric say so', async () => {
+describe('the outcome of a purchase', () => {
+  it('is reported in steps: in the hub, then with work; by explain, an Event and a metric', async () => {
     await testbed.looks(40 * SECOND);
     expect(testbed.outcomes()).toEqual(['Buy ?']);
     testbed.now += 14 * SECOND;
@@ -49,7 +49,7 @@ describe('what became of a purchase', () => {
     );
   });
 
-  it('is told with what it has cost in all when it is gone, which is what was spent', async () => {
+  it('contains the total cost of a removed cluster, which equals its spending', async () => {
     await testbed.looks(40 * SECOND);
     await untilGone();
     const [spent] = Object.values(testbed.receipt()!.spent);
@@ -59,7 +59,7 @@ describe('what became of a purchase', () => {
     expect(Number(spent)).toBeGreaterThan(0.2);
   });
 
-  it('is told without its cost where the record is older than that cost was kept', async () => {
+  it('has no cost where the record is older than recorded costs', async () => {
     await testbed.looks(40 * SECOND);
     testbed.join(testbed.clusters()[0]!, 3);
     await testbed.look(10 * SECOND);
@@ -107,7 +107,7 @@ describe('what became of a purchase', () => {
     expect(told()).toHaveLength(1);
   });
 
-  it('is told of one that had no work until it was given back', async () => {
+  it('is reported for a cluster removed without ever having work', async () => {
     await testbed.looks(40 * SECOND);
     testbed.join(testbed.clusters()[0]!, 0);
     await testbed.look(10 * SECOND);
@@ -118,7 +118,7 @@ describe('what became of a purchase', () => {
     );
   });
 
-  it('is told once whenever the operator is killed: after each of its writes', async () => {
+  it('is reported once with the operator killed after each of its writes', async () => {
     const shown: string[][] = [];
     for (let lives = 0; lives <= 8; lives++) {
       begin();
@@ -143,7 +143,7 @@ describe('what became of a purchase', () => {
     expect(shown[0]).toHaveLength(2);
   });
 
-  it('is not told of what was only said in a dry run', async () => {
+  it('is not reported for a dry run', async () => {
     testbed.objects.put(policyNamed('peak', { dryRun: true }));
     await testbed.looks(40 * MINUTE);
     expect(testbed.outcomes()).toEqual(['Buy ?']);

@@ -26,7 +26,7 @@ describe('a schedule', () => {
     ]);
   });
 
-  it('that never comes asks for nothing', () => {
+  it('that never applies requests nothing', () => {
     expect(peaksOf({ schedule: [peak({ start: '0 0 30 2 *' })] }, at('23T12:00'))).toEqual([]);
   });
 });
@@ -39,7 +39,7 @@ describe('a policy with a schedule', () => {
   /** Begins an hour after the testbed does. */
   const schedule = [peak({ leadTime: '5m', duration: '1h' })];
 
-  it('has clusters made in time, keeps them though they are empty, and gives them back when it is over', async () => {
+  it('creates clusters in time, keeps them although empty, and removes them at the end', async () => {
     testbed.objects.put(policyNamed('peak', { schedule }));
     await testbed.looks(54 * MINUTE);
     expect(testbed.clusters()).toEqual([]);
@@ -59,7 +59,7 @@ describe('a policy with a schedule', () => {
     expect(testbed.policy()!.status!.peaks).toBeUndefined();
   });
 
-  it('has what fails made again, by another candidate', async () => {
+  it('replaces a failed cluster from another candidate', async () => {
     testbed.objects.put(policyNamed('peak', { schedule: [peak({ leadTime: '1h', clusters: 1 })] }));
     await testbed.look();
     const [first] = testbed.clusters();
@@ -69,7 +69,7 @@ describe('a policy with a schedule', () => {
     expect(testbed.clusters().map(({ spec }) => spec.region)).toEqual(['there']);
   });
 
-  it('keeps to it with a hub that does not tell which work has no place; one without has nothing to do', async () => {
+  it('works with a hub that reports no unplaced work; without a schedule nothing is done', async () => {
     testbed.demands = undefined;
     testbed.objects.put(policyNamed('peak', { schedule: [peak({ leadTime: '1h', clusters: 1 })] }));
     testbed.objects.put(policyNamed('other'));
@@ -79,7 +79,7 @@ describe('a policy with a schedule', () => {
     expect(testbed.says('Ready', 'other')).toBe('False NoDemand');
   });
 
-  it('has its least number of clusters without a schedule, makes one that is gone again, and gives back what is more', async () => {
+  it('keeps the minimum of clusters without a schedule, replaces a deleted one, and removes surplus ones', async () => {
     testbed.demands = undefined;
     testbed.objects.put(policyNamed('peak', { minimumClusters: 2 }));
     await testbed.look();
@@ -103,7 +103,7 @@ describe('a policy with a schedule', () => {
     expect(testbed.clusters()).toHaveLength(1);
   });
 
-  it('has its clusters made with a node also after a cloud has taken one away, of another pool', async () => {
+  it('creates clusters with a node also after a reclaim, from another pool', async () => {
     const pools = [
       { name: 'spot', spot: true, minimum: 0, maximum: 8 },
       { name: 'ondemand', minimum: 0, maximum: 4 },
@@ -116,14 +116,14 @@ describe('a policy with a schedule', () => {
     expect(testbed.clusters().map(({ spec }) => spec.pools!.map(({ minimum }) => minimum))).toEqual([[0, 1]]);
   });
 
-  it('buys for work beside it what its clusters do not take', async () => {
+  it('buys for work that its scheduled clusters do not take', async () => {
     testbed.objects.put(policyNamed('peak', { schedule: [peak({ leadTime: '1h', clusters: 1 })] }));
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(2 * MINUTE);
     expect(testbed.clusters().map(({ spec }) => spec.pools![0]!.minimum)).toEqual([1, 2]);
   });
 
-  it('only says what it would have in a dry run, once', async () => {
+  it('only reports its result in a dry run, once', async () => {
     testbed.objects.put(policyNamed('peak', { schedule, dryRun: true }));
     await testbed.looks(58 * MINUTE);
     expect(testbed.clusters()).toEqual([]);

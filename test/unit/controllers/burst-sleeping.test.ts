@@ -75,7 +75,7 @@ async function asleep(): Promise<WorkerCluster> {
 }
 
 describe('a candidate with sleeping clusters', () => {
-  it('has one made, in the hub once, and put to sleep, and counts only what it costs then', async () => {
+  it('creates one, joins it once, puts it to sleep, and counts only its cost asleep', async () => {
     await testbed.look();
     const [made] = testbed.clusters();
     expect(made!.metadata.labels).toMatchObject({ [LABELS.burstWarm]: 'true' });
@@ -104,7 +104,7 @@ describe('a candidate with sleeping clusters', () => {
     expect(testbed.objects.writes).toHaveLength(writes);
   });
 
-  it('has it woken for work, written down before it is told, and says how long that takes', async () => {
+  it('wakes it for work, recorded before it is reported, with the expected time', async () => {
     const made = await asleep();
     testbed.demands = [WORK];
     await testbed.looks(30 * SECOND);
@@ -138,7 +138,7 @@ describe('a candidate with sleeping clusters', () => {
     expect(testbed.clusters()).toHaveLength(1);
   });
 
-  it('counts on all nodes with which it wakes, which may be more than its minimum', async () => {
+  it('counts all nodes with which it wakes, which may exceed its minimum', async () => {
     const pools = [{ name: 'a', minimum: 1, maximum: 10, autoscale: 'Coppice' }];
     testbed.objects.put(policy(1, { candidates: [candidate(1, { pools })] }));
     const made = await asleep();
@@ -154,7 +154,7 @@ describe('a candidate with sleeping clusters', () => {
     expect(testbed.clusters()).toHaveLength(1);
   });
 
-  it('has it sleep again when it is without work, and its hub closed it or not', async () => {
+  it('puts it to sleep again without work, whether its hub closed it or not', async () => {
     const made = await asleep();
     testbed.demands = [WORK];
     await testbed.looks(MINUTE);
@@ -190,7 +190,7 @@ describe('a candidate with sleeping clusters', () => {
     expect(testbed.clusters()).toHaveLength(1);
   });
 
-  it('gives back what has no room to sleep', async () => {
+  it('removes a cluster beyond the number of sleeping ones', async () => {
     const made = await asleep();
     testbed.objects.put(policy(1, { candidates: [candidate(1)], maximumClusters: 3 }));
     testbed.demands = [demand('ResourceBinding shop/web', 8)];
@@ -208,7 +208,7 @@ describe('a candidate with sleeping clusters', () => {
     expect(actions().slice(0, 2).sort()).toEqual(['Remove', 'Sleep']);
   });
 
-  it('has one that does not wake given up, and the next candidate bought', async () => {
+  it('gives up one that does not wake, and buys the next candidate', async () => {
     const others = { name: 'other', template: { ...candidate(0).template } };
     testbed.objects.put(policy(1, { candidates: [candidate(1), others] }));
     const made = await asleep();
@@ -225,7 +225,7 @@ describe('a candidate with sleeping clusters', () => {
     });
   });
 
-  it('leaves the others asleep of a candidate of which one has not woken: its machines do not come', async () => {
+  it('leaves the others asleep when one did not wake for lack of machines', async () => {
     const others = { name: 'other', template: { ...candidate(0).template } };
     testbed.objects.put(policy(2, { candidates: [candidate(2), others] }));
     for (const index of [0, 1]) {
@@ -243,7 +243,7 @@ describe('a candidate with sleeping clusters', () => {
     expect(testbed.clusters().filter(({ metadata }) => metadata.name.startsWith('peak-other-'))).toHaveLength(1);
   });
 
-  it('has one woken though an earlier template of its candidate has just failed', async () => {
+  it('wakes one although an earlier template of its candidate has just failed', async () => {
     testbed.objects.put(policy(0));
     testbed.demands = [WORK];
     await testbed.looks(40 * SECOND);
@@ -262,7 +262,7 @@ describe('a candidate with sleeping clusters', () => {
     expect(phases()).toEqual(['Waking']);
   });
 
-  it('wakes none that the budget does not allow awake, and says so', async () => {
+  it('wakes none that the budget does not permit awake, with the reason', async () => {
     await asleep();
     testbed.objects.put(policy(1, { budget: { hourly: '0.2', currency: 'USD' } }));
     testbed.demands = [WORK];
@@ -272,7 +272,7 @@ describe('a candidate with sleeping clusters', () => {
     expect(testbed.policy()!.status!.demand![0]!.message).toMatch(/sleeps: awake it costs 0.3 USD an hour more/);
   });
 
-  it('wakes none whose machines are known to be sold out, until that is over, and says so', async () => {
+  it('wakes none whose machines are sold out, until the retry, with the reason', async () => {
     const made = await asleep();
     const offer = { profile: 'cloud', region: 'here', zone: '', machineType: 'small', spot: false };
     testbed.depleted = [{ ...offer, until: testbed.now + 5 * MINUTE }];
@@ -286,7 +286,7 @@ describe('a candidate with sleeping clusters', () => {
     expect(isOrdered(made)).toBe(false);
   });
 
-  it('wakes one without the pool that is sold out where its other pool takes the work', async () => {
+  it('wakes one without its sold-out pool where its other pool takes the work', async () => {
     const pools = [
       { name: 'a', minimum: 3, maximum: 10 },
       { name: 'b', machineType: 'gpu', minimum: 0, maximum: 3 },
@@ -300,7 +300,7 @@ describe('a candidate with sleeping clusters', () => {
     expect(isOrdered(made)).toBe(false);
   });
 
-  it('has them replaced when their template changes, and taken away when fewer are asked for', async () => {
+  it('replaces them when their template changes, and removes surplus ones', async () => {
     const made = await asleep();
     await testbed.looks(11 * MINUTE);
     const changed = candidate(1, { kubernetes: { version: '1.36' } });
@@ -313,14 +313,14 @@ describe('a candidate with sleeping clusters', () => {
     expect(testbed.clusters()).toEqual([]);
   });
 
-  it('makes none of a mode that cannot sleep, and says so', async () => {
+  it('creates none of a mode that cannot sleep, with the reason', async () => {
     testbed.objects.put(policy(1, { candidates: [candidate(1, { mode: 'SelfManaged' })] }));
     await testbed.looks(MINUTE);
     expect(testbed.clusters()).toEqual([]);
     expect(testbed.policy()!.status!.decisions![0]!.why).toMatch(/clusters of mode SelfManaged cannot sleep/);
   });
 
-  it('says what it would do in a dry run, and does nothing', async () => {
+  it('only reports in a dry run', async () => {
     const made = await asleep();
     testbed.objects.put(policy(1, { dryRun: true }));
     testbed.demands = [WORK];

@@ -13,7 +13,7 @@ const demand = (more: Partial<Demand> = {}): Demand => ({
 });
 const job = demand({ source: 'Workload shop/web' });
 
-it('buys once for a workload that two hubs of one API server have no room for', () => {
+it('a workload that two hubs of one API server cannot place is bought for once', () => {
   const told = new ToldByHubs();
   expect(told.once('karmada', 'server', [demand()], 0)).toEqual([demand()]);
   expect(told.once('kueue', 'server', [job], 1_000)).toEqual([]);
@@ -24,7 +24,7 @@ it('buys once for a workload that two hubs of one API server have no room for', 
   expect(told.once('karmada', 'server', [demand()], 92_000)).toEqual([]);
 });
 
-it('keeps all that one hub tells of a workload', () => {
+it('all demands of one hub for a workload are kept', () => {
   const parts = [job, { ...job, each: { cpu: '2' } }];
   expect(new ToldByHubs().once('kueue', 'server', parts, 0)).toEqual(parts);
 });

@@ -55,8 +55,8 @@ const bought = () => testbed.clusters().filter(({ metadata }) => metadata.name !
 const live = () => testbed.objects.find<WorkerCluster>(WORKERCLUSTERS, 'own', 'shop')!;
 const decisions = () => testbed.policy()!.status!.decisions!;
 
-describe('a policy that may wake clusters of others', () => {
-  it('wakes one for work that has no place, by an order of its own, written down before', async () => {
+describe("a policy that may wake others' clusters", () => {
+  it('wakes one for unplaced work by a sleep order, recorded before', async () => {
     const spec = JSON.stringify(live().spec);
     await testbed.look();
     testbed.demands = [WORK];
@@ -100,14 +100,14 @@ describe('a policy that may wake clusters of others', () => {
     expect(testbed.objects.writes).toHaveLength(writes);
   });
 
-  it('takes what falls asleep for no room, and wakes it', async () => {
+  it('takes clusters that fall asleep as no room, and wakes them', async () => {
     testbed.join(own({ asleep: true, enabled: true }, { state: 'Joined' }), 0);
     testbed.demands = [WORK];
     await testbed.looks(MINUTE);
     expect(testbed.orders.get(KEY)).toMatchObject({ asleep: false });
   });
 
-  it('lets it sleep again when it is without work, and wakes it the next time', async () => {
+  it('lets it sleep again without work, and wakes it the next time', async () => {
     testbed.demands = [WORK];
     await testbed.looks(MINUTE);
     const cluster = wake();
@@ -179,7 +179,7 @@ describe('a policy that may wake clusters of others', () => {
     expect(testbed.receipt()!.wakes).toEqual([]);
   });
 
-  it('gives up one that does not wake, lets it rest, and buys another', async () => {
+  it('gives up one that does not wake, cools it down, and buys another', async () => {
     testbed.demands = [WORK];
     await testbed.looks(15 * MINUTE);
     expect(bought()).toEqual([]);
@@ -193,7 +193,7 @@ describe('a policy that may wake clusters of others', () => {
     expect(testbed.receipt()!.rests[KEY]).toMatchObject({ failures: 1 });
   });
 
-  it('gives up one that gets none of the work that it was woken for', async () => {
+  it('gives up one that gets none of the work it was woken for', async () => {
     testbed.demands = [WORK];
     await testbed.looks(MINUTE);
     wake(0);
@@ -202,7 +202,7 @@ describe('a policy that may wake clusters of others', () => {
     expect(decisions().find(({ action }) => action === 'Fail')!.why).toMatch(/^it got none of the work of Resource/);
   });
 
-  it('keeps one awake whose pools get their nodes one after the other, for 15 minutes', async () => {
+  it('keeps one awake whose pools get nodes in sequence, for 15 minutes', async () => {
     testbed.demands = [WORK];
     await testbed.looks(MINUTE);
     const cluster = wake(0);
@@ -216,7 +216,7 @@ describe('a policy that may wake clusters of others', () => {
     expect(testbed.receipt()!.rests[KEY]).toMatchObject({ failures: 1 });
   });
 
-  it('lets it sleep when the policy is deleted, or has its entry no longer', async () => {
+  it('lets it sleep when the policy is deleted or no longer lists it', async () => {
     for (const end of [
       () => testbed.objects.put(policyNamed('peak', {})),
       () => {
@@ -237,7 +237,7 @@ describe('a policy that may wake clusters of others', () => {
     }
   });
 
-  it('wakes one once and buys none, whenever the operator is killed: after each of its writes', async () => {
+  it('wakes one once and buys none with the operator killed after each of its writes', async () => {
     for (const lives of casesUpTo(8)) {
       testbed = new BurstTestbed();
       testbed.objects.put(policy());

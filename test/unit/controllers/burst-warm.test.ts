@@ -37,7 +37,7 @@ function ready(cluster: WorkerCluster): void {
 }
 
 describe('a candidate with warm clusters', () => {
-  it('has them made though nothing waits, and they cost nothing more than they cost', async () => {
+  it('creates them without waiting work, at their plain cost', async () => {
     await testbed.look();
     expect(warm()).toHaveLength(1);
     expect(testbed.policy()!.status).toMatchObject({
@@ -55,7 +55,7 @@ describe('a candidate with warm clusters', () => {
     expect(testbed.objects.writes).toHaveLength(writes);
   });
 
-  it('leaves nothing written down of one that was never made, and is asked for no longer', async () => {
+  it('leaves no record of one that was never created and is no longer requested', async () => {
     let neverMade = 0;
     for (let lives = 1; lives <= 4; lives++) {
       testbed = new BurstTestbed();
@@ -74,7 +74,7 @@ describe('a candidate with warm clusters', () => {
     expect(neverMade).toBe(1);
   });
 
-  it('has one opened for work, at once, and another one made when that has its place', async () => {
+  it('opens one at once for work, and creates another when that has joined', async () => {
     await testbed.look();
     const [first] = warm();
     ready(first!);
@@ -107,7 +107,7 @@ describe('a candidate with warm clusters', () => {
     expect(warm()).toHaveLength(1);
   });
 
-  it('has one opened without keeping the next purchase waiting', async () => {
+  it('opens one without delaying the next purchase', async () => {
     testbed.objects.put(policy(1, { cooldown: { scaleOut: '10m' } }));
     await testbed.look();
     ready(warm()[0]!);
@@ -120,7 +120,7 @@ describe('a candidate with warm clusters', () => {
     expect(testbed.says('DemandMet')).toBe('False RoomOrdered');
   });
 
-  it('is said not to be opened where nobody may change it, and a policy goes on', async () => {
+  it('reports one that cannot be opened for lack of rights, and the policy continues', async () => {
     await testbed.look();
     const [first] = warm();
     ready(first!);
@@ -135,7 +135,7 @@ describe('a candidate with warm clusters', () => {
     expect(testbed.says('Ready')).toBe('True Watching');
   });
 
-  it('is not taken for room before it is opened, nor opened before it is ready', async () => {
+  it('does not count one as room before it is opened, nor opens it before it is ready', async () => {
     await testbed.look();
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(MINUTE);
@@ -143,7 +143,7 @@ describe('a candidate with warm clusters', () => {
     expect(open()).toHaveLength(1);
   });
 
-  it('has them replaced when its template changes, and taken away when fewer are asked for', async () => {
+  it('replaces them when its template changes, and removes surplus ones', async () => {
     await testbed.look();
     const [first] = warm();
     ready(first!);
@@ -156,7 +156,7 @@ describe('a candidate with warm clusters', () => {
     expect(testbed.clusters()).toEqual([]);
   });
 
-  it('has them replaced when its profile gives another version of Kubernetes', async () => {
+  it('replaces them when its profile has another Kubernetes version', async () => {
     await testbed.look();
     const [first] = warm();
     ready(first!);
@@ -180,7 +180,7 @@ describe('a candidate with warm clusters', () => {
     expect(testbed.policy()!.status!.decisions).toHaveLength(1);
   });
 
-  it('has one made again that did not come', async () => {
+  it('replaces one that did not come', async () => {
     await testbed.look();
     const [first] = warm();
     const condition = { type: 'Ready', status: 'False', message: 'none left', codes: ['ERR_INFRA_RESOURCES_DEPLETED'] };
@@ -192,7 +192,7 @@ describe('a candidate with warm clusters', () => {
     expect(warm()).toHaveLength(1);
   });
 
-  it('has one opened and none bought whenever the operator is killed: after each of its writes', async () => {
+  it('opens one and buys none with the operator killed after each of its writes', async () => {
     for (let lives = 1; lives <= 8; lives++) {
       testbed = new BurstTestbed();
       testbed.objects.put(policy(1));

@@ -44,7 +44,7 @@ async function peak(): Promise<void> {
 }
 
 describe('a peak', () => {
-  it('has clusters made for all namespaces, though one has more work without a place than is looked at at once', async () => {
+  it('gets clusters for all namespaces, although one has more unplaced work than is considered at once', async () => {
     const many = Array.from({ length: 6_000 }, (_, index) =>
       demand(`ResourceBinding a/many-${index}`, 1, { namespace: 'a', each: { cpu: '64' } }),
     );
@@ -53,7 +53,7 @@ describe('a peak', () => {
     expect(testbed.receipt()!.purchases).toMatchObject([{ sources: ['ResourceBinding shop/web'] }]);
   });
 
-  it('has the cheapest cluster made when work has waited for long enough, in the namespace of the policy', async () => {
+  it("gets the cheapest cluster after the waiting time, in the policy's namespace", async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(30 * SECOND);
     expect(testbed.clusters()).toEqual([]);
@@ -94,7 +94,7 @@ describe('a peak', () => {
     ]);
   });
 
-  it('is served by as much as the hub counts on, where that is less than what is free', async () => {
+  it('is served by what the hub counts, where that is less than the free amount', async () => {
     const work = (cpu: string, count: number) => [
       demand('ResourceBinding shop/web', count, { each: { cpu, memory: '64Mi' } }),
     ];
@@ -113,7 +113,7 @@ describe('a peak', () => {
     expect(testbed.says('DemandMet')).not.toBe('False Fits');
   });
 
-  it('is not bought for GPUs where the hub finds none, whatever a cluster has', async () => {
+  it('gets no GPU purchase where the hub counts none, whatever a cluster has', async () => {
     const [first] = policyNamed('peak').spec.candidates;
     const { spec: cluster } = first!.template;
     const template = { spec: { ...cluster, pools: [{ name: 'a', machineType: 'gpu', maximum: 3 }] } };
@@ -135,7 +135,7 @@ describe('a peak', () => {
     expect(made!.spec.pools![0]!.minimum).toBe(2);
   });
 
-  it('is written down before anything is made, and read from there: the status is never read', async () => {
+  it('is recorded before anything is created, and read from the record, never from status', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(30 * SECOND);
     const writes = await written(() => testbed.look(10 * SECOND));
@@ -150,7 +150,7 @@ describe('a peak', () => {
     expect(testbed.clusters()).toHaveLength(1);
   });
 
-  it('buys nothing more while the cluster comes, and when the work is placed', async () => {
+  it('buys nothing more while the cluster comes, and once the work is placed', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(5 * MINUTE);
     expect(testbed.clusters()).toHaveLength(1);
@@ -186,7 +186,7 @@ describe('a peak', () => {
     expect(testbed.clusters()).toEqual([]);
   });
 
-  it('ends with the cluster given back, and what it cost kept', async () => {
+  it('ends with the cluster removed and its cost kept', async () => {
     await peak();
     expect(testbed.clusters()).toEqual([]);
     await testbed.looks(MINUTE);
@@ -197,7 +197,7 @@ describe('a peak', () => {
     expect(Number(testbed.policy()!.status!.spend!.amount)).toBeGreaterThan(0.24);
   });
 
-  it('keeps a cluster that has work, that is young, or whose pods nobody can see', async () => {
+  it('keeps a cluster with work, a young one, or one with unreadable pods', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(40 * SECOND);
     const [cluster] = testbed.clusters();
@@ -210,7 +210,7 @@ describe('a peak', () => {
     expect(testbed.clusters()).toHaveLength(1);
   });
 
-  it('costs no write while nothing happens', async () => {
+  it('causes no write while nothing happens', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(40 * SECOND);
     testbed.join(testbed.clusters()[0]!, 3);
@@ -219,7 +219,7 @@ describe('a peak', () => {
     expect(await written(() => testbed.looks(10 * MINUTE))).toEqual([]);
   });
 
-  it('ends the same whenever the operator is killed: after each of its writes', async () => {
+  it('ends equally with the operator killed after each of its writes', async () => {
     for (const lives of casesUpTo(12)) {
       testbed = new BurstTestbed();
       testbed.objects.put(policyNamed('peak'));
@@ -247,7 +247,7 @@ describe('a peak', () => {
     }
   });
 
-  it('that the API server cannot make is given up, and leaves nothing written down', async () => {
+  it('that the API server rejects is given up, and leaves no record', async () => {
     const broken = testbed.deps;
     const before = broken.garden.create.bind(broken.garden);
     const create = async (object: WorkerCluster, options: { dryRun?: boolean } = {}) => {
@@ -271,7 +271,7 @@ describe('a peak', () => {
     expect(testbed.policy()!.status).toMatchObject({ clusterCount: 0, hourly: '0' });
   });
 
-  it('is not bought for twice with caches that are behind', async () => {
+  it('is bought for once with stale caches', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(30 * SECOND);
     testbed.stale = new Map(testbed.objects.objects);
@@ -284,7 +284,7 @@ describe('a peak', () => {
 });
 
 describe('a hub', () => {
-  it('that places its work and takes it back again, all the time, has nothing bought', async () => {
+  it('that alternately places its work and takes it back gets no purchase', async () => {
     for (let turn = 0; turn < 30; turn++) {
       testbed.demands = [demand('ResourceBinding shop/web', 3)];
       await testbed.looks(20 * SECOND);
@@ -294,7 +294,7 @@ describe('a hub', () => {
     expect(testbed.clusters()).toEqual([]);
   });
 
-  it('that says something and takes it back each few seconds has one cluster bought for it at most', async () => {
+  it('that alternately reports and withdraws demand every few seconds gets at most one cluster', async () => {
     const flap = async (during: number) => {
       for (let past = 0; past < during; past += 5 * SECOND) {
         testbed.demands = past % (10 * SECOND) === 0 ? [demand('ResourceBinding shop/web', 3)] : [];
@@ -312,7 +312,7 @@ describe('a hub', () => {
     expect(testbed.clusters()).toHaveLength(1);
   });
 
-  it('that says the same again after the cluster has taken it, for less than work has to wait, has no other bought', async () => {
+  it('that repeats demand briefly after the cluster took it gets no other purchase', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(5 * MINUTE);
     testbed.join(testbed.clusters()[0]!, 3);
@@ -327,7 +327,7 @@ describe('a hub', () => {
     expect(testbed.receipt()!.next).toBe(3);
   });
 
-  it('that says the very same for minutes after the cluster has taken it has no other bought before 5 minutes are over', async () => {
+  it('that repeats equal demand for minutes after the cluster took it gets no other purchase for 5 minutes', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(MINUTE);
     testbed.join(testbed.clusters()[0]!, 3);
@@ -344,7 +344,7 @@ describe('a hub', () => {
     expect(testbed.receipt()!.next).toBe(3);
   });
 
-  it('that says more after the cluster has taken it has another one bought for that', async () => {
+  it('that reports more after the cluster took it gets another purchase', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(MINUTE);
     testbed.join(testbed.clusters()[0]!, 3);
@@ -354,7 +354,7 @@ describe('a hub', () => {
     expect(testbed.receipt()!.next).toBe(3);
   });
 
-  it('that does not answer has nothing bought and nothing given back, and the policy says so', async () => {
+  it('that does not answer gets no purchase and no removal, and the policy reports it', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(40 * SECOND);
     testbed.join(testbed.clusters()[0]!, 3);
@@ -371,7 +371,7 @@ describe('a hub', () => {
     expect(testbed.says('DemandMet')).toBe('False Stabilising');
   });
 
-  it('that does not allow the namespace is not served', async () => {
+  it('that does not permit the namespace is not served', async () => {
     testbed.objects.put({
       ...testbed.objects.find(HUBS, 'production')!,
       spec: { type: 'Karmada', allowedNamespaces: ['other'] },
@@ -382,7 +382,7 @@ describe('a hub', () => {
     expect(testbed.says('Ready')).toBe('False NotAllowed');
   });
 
-  it('that says something which nobody can read has that told, once, and the rest is served', async () => {
+  it('that reports something unreadable has that reported once, and the rest is served', async () => {
     const problem = 'annotation multi-cluster.demo.io/unplaced cannot be read: it is no JSON';
     const unread = demand('PlacementDecision shop/odd', 0, { problem });
     testbed.demands = [unread];
@@ -404,7 +404,7 @@ describe('a hub', () => {
     expect(testbed.says('DemandMet')).toBe('True NothingWaits');
   });
 
-  it('that asks for nonsense has nothing bought, and the operator goes on', async () => {
+  it('that requests nonsense gets no purchase, and the operator continues', async () => {
     testbed.demands = [
       demand('negative', -3),
       demand('nan', Number.NaN),
@@ -418,7 +418,7 @@ describe('a hub', () => {
 });
 
 describe('a candidate', () => {
-  it('that the API server refuses is passed by, and the status says why', async () => {
+  it('that the API server rejects is skipped, and status has the reason', async () => {
     testbed.refuse = ({ spec }) => (spec.region === undefined ? 'spec.pools: too many' : undefined);
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(MINUTE);
@@ -429,7 +429,7 @@ describe('a candidate', () => {
     });
   });
 
-  it('that a quota does not allow is passed by', async () => {
+  it('that a quota refuses is skipped', async () => {
     testbed.objects.put(quota({ 'cost.hourly': '0.1' }));
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(MINUTE);
@@ -440,7 +440,7 @@ describe('a candidate', () => {
     });
   });
 
-  it('of which a quota allows only some of those that are bought together is bought so many times', async () => {
+  it('that a quota permits in part is bought that many times', async () => {
     const [, small] = policyNamed('peak').spec.candidates;
     const pools = [{ name: 'a', maximum: 2 }];
     const candidates = [{ ...small!, template: { spec: { ...small!.template.spec, pools } } }];
@@ -454,7 +454,7 @@ describe('a candidate', () => {
     expect(testbed.policy()!.status!.decisions![0]!.why).toMatch(/quota "team" allows clusters 1/);
   });
 
-  it('whose machines are sold out is given up, rests, and the next is tried; nothing is left of it', async () => {
+  it('whose machines are sold out is given up and cooled down, and the next is tried; nothing is left of it', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(40 * SECOND);
     const [first] = testbed.clusters();
@@ -478,7 +478,7 @@ describe('a candidate', () => {
     expect(testbed.receipt()!.next).toBe(3);
   });
 
-  it('that is known to be sold out is passed by without an order, until that is over; the decision says so', async () => {
+  it('that is known to be sold out is skipped without an order until the retry, with the reason', async () => {
     const offer = { profile: 'cloud', machineType: 'small', zone: '', spot: false };
     testbed.depleted = [{ ...offer, region: 'here', until: START + 10 * MINUTE }];
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
@@ -508,7 +508,7 @@ describe('a candidate', () => {
     expect(testbed.clusters().map(({ spec }) => spec.region)).toEqual(['there', undefined]);
   });
 
-  describe('that falls back to dearer machines, as its own are sold out', () => {
+  describe('that falls back to more expensive machines', () => {
     const [cloud, there] = spec().candidates as [BurstCandidate, BurstCandidate];
     const fallback = [{ region: 'there', machineTypes: ['gpu'] }];
     const pools = [{ ...cloud.template.spec.pools![0]!, autoscale: 'None' as const }];
@@ -521,14 +521,14 @@ describe('a candidate', () => {
       testbed.demands = [demand('ResourceBinding shop/web', 3)];
     };
 
-    it('is compared, and counts for budgets, by what it costs there', async () => {
+    it('is compared and budgeted by its price there', async () => {
       falls([falling, there]);
       await testbed.looks(MINUTE);
       expect(testbed.clusters().map(({ metadata: { labels } }) => labels?.[LABELS.burstCandidate])).toEqual(['there']);
       expect(testbed.policy()!.status!.candidates).toMatchObject([{ name: 'cloud', hourly: '1.100001' }, {}]);
     });
 
-    it('is bought with as many of them as the work needs, which count as on their way', async () => {
+    it('is bought with the needed number of them, which count as ordered', async () => {
       falls([falling]);
       await testbed.looks(5 * MINUTE);
       expect(testbed.receipt()!.purchases).toMatchObject([{ nodes: { a: 1 }, rate: '1.100001' }]);
@@ -545,7 +545,7 @@ describe('a candidate', () => {
       ]);
     });
 
-    it('is not bought where the budget has too little for that', async () => {
+    it('is not bought beyond the budget', async () => {
       falls([falling], { budget: { hourly: '1', currency: 'USD' } });
       await testbed.looks(MINUTE);
       expect(testbed.clusters()).toEqual([]);
@@ -555,7 +555,7 @@ describe('a candidate', () => {
     });
   });
 
-  it('of which a spot machine was just taken away is passed over where others take the work, and bought where none does', async () => {
+  it('whose spot machine was just reclaimed is skipped where others take the work, and bought otherwise', async () => {
     const [cloud, there] = spec().candidates as [BurstCandidate, BurstCandidate];
     const pools = [{ ...cloud.template.spec.pools![0]!, spot: true }];
     const spot = { ...cloud, template: { spec: { ...cloud.template.spec, pools } } };
@@ -582,7 +582,7 @@ describe('a candidate', () => {
     expect(told('other').depleted).toEqual([]);
   });
 
-  it('counts with all that its pools may have also where a cloud has just taken machines of one of them away', async () => {
+  it("counts with its pools' maximum also after a reclaim in one of them", async () => {
     const [cloud] = spec().candidates as [BurstCandidate];
     const sized = { minimum: 0, autoscale: 'Cloud' as const };
     const pools = [
@@ -605,7 +605,7 @@ describe('a candidate', () => {
     expect(bought!.spec.pools!.map(({ minimum }) => minimum)).toEqual([0, 3]);
   });
 
-  it('whose work has come no longer has the nodes that it was bought with as its minimum, where Coppice may take some away', async () => {
+  it('whose work arrived loses the minimum it was bought with, where Coppice may remove nodes', async () => {
     const [cloud] = spec().candidates as [BurstCandidate];
     const pools = [{ ...cloud.template.spec.pools![0]!, autoscale: 'Coppice' as const }];
     const sized = { ...cloud, template: { spec: { ...cloud.template.spec, pools } } };
@@ -649,7 +649,7 @@ describe('a candidate', () => {
     expect(await written(() => testbed.looks(MINUTE))).toEqual([]);
   });
 
-  it('whose work has come gives nodes back also where it was bought with none of another pool, whose size nobody writes down', async () => {
+  it('whose work arrived returns nodes also where another pool was bought with none', async () => {
     const [cloud] = spec().candidates as [BurstCandidate];
     const sized = { minimum: 0, maximum: 10, autoscale: 'Coppice' as const };
     const pools = [
@@ -674,7 +674,7 @@ describe('a candidate', () => {
     expect(minimums()).toEqual([1, 0]);
   });
 
-  it('whose cluster joined and is of no use for the work rests, and the next is tried', async () => {
+  it('whose cluster joined without use for the work is cooled down, and the next is tried', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(40 * SECOND);
     const [first] = testbed.clusters();
@@ -688,7 +688,7 @@ describe('a candidate', () => {
     expect(testbed.receipt()!.rests.cloud).toMatchObject({ failures: 1 });
   });
 
-  it('that rests is tried at once when its template was changed', async () => {
+  it('that is cooled down is tried at once after a change of its template', async () => {
     const [cloud] = spec().candidates as [BurstCandidate];
     testbed.objects.put(policyNamed('peak', { candidates: [cloud] }));
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
@@ -709,7 +709,7 @@ describe('a candidate', () => {
     expect(testbed.clusters().map((one) => one.spec.region)).toEqual(['there']);
   });
 
-  it('whose cluster gets one pool after the other has 15 minutes for all its nodes, and its hub time to place work on them', async () => {
+  it('whose pools come in sequence has 15 minutes for all nodes, and its hub time to place work', async () => {
     const begin = async () => {
       testbed = new BurstTestbed();
       testbed.objects.put(policyNamed('peak'));
@@ -738,7 +738,7 @@ describe('a candidate', () => {
     expect(testbed.clusters().map(({ spec }) => spec.region)).toEqual([undefined, 'there']);
   });
 
-  it('whose cluster says that its nodes come in a year rests all the same', async () => {
+  it('whose nodes claim to come in a year is cooled down all the same', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(40 * SECOND);
     const [first] = testbed.clusters();
@@ -752,7 +752,7 @@ describe('a candidate', () => {
     expect(testbed.receipt()!.rests.cloud).toMatchObject({ failures: 1 });
   });
 
-  it('whose cluster has room that the hub places nothing on does not keep work waiting: the next is tried, and it is given back', async () => {
+  it('whose cluster the hub places nothing on does not delay the work: the next is tried, and it is removed', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(40 * SECOND);
     const [first] = testbed.clusters();
@@ -768,7 +768,7 @@ describe('a candidate', () => {
     expect(testbed.clusters().map(({ metadata }) => metadata.name)).toEqual([second!.metadata.name]);
   });
 
-  it('is chosen by how long its clusters take to come: as its profile says, and then as they did', async () => {
+  it("is chosen by startup time: its profile's, later the measured one", async () => {
     testbed.profile = profile({ startupTimes: [{ mode: 'Hosted', cluster: '2m' }] });
     testbed.objects.put(policyNamed('peak', { trigger: { startWithin: '5m' } }));
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
@@ -789,7 +789,7 @@ describe('a candidate', () => {
     );
   });
 
-  it('has as much room as its siblings have beside their DaemonSets', async () => {
+  it('has as much room as its siblings beside their DaemonSets', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(40 * SECOND);
     const [first] = testbed.clusters();
@@ -817,7 +817,7 @@ describe('a candidate', () => {
     expect(testbed.clusters()).toHaveLength(2);
   });
 
-  it('costs few writes: its order, its coming and its end, and none in between', async () => {
+  it('causes few writes: at its order, arrival and end only', async () => {
     const writesOf = async (milliseconds: number) => {
       testbed.objects.writes.length = 0;
       await testbed.looks(milliseconds);
@@ -849,7 +849,7 @@ describe('a candidate', () => {
     ]);
   });
 
-  it('that is billed by the hour is kept while its hour lasts, and its spend is what it costs', async () => {
+  it('that is billed by the hour is kept for its hour, and its spending equals its cost', async () => {
     testbed.profile = profile({ billing: { machines: { step: '1h' } } });
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(40 * SECOND);
@@ -869,7 +869,7 @@ describe('a candidate', () => {
     expect(spend).toMatchObject({ month: '2026-12', amount: '0', previous: [{ month: '2026-11', amount: '0.3' }] });
   });
 
-  it('is not blamed while more is on its way for work that its hub places as a whole', async () => {
+  it('is not cooled down while more is ordered for work placed as a whole', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(40 * SECOND);
     testbed.demands = [demand('ResourceBinding shop/web', 5)];
@@ -887,7 +887,7 @@ describe('a candidate', () => {
     expect(testbed.receipt()!.rests.cloud).toMatchObject({ failures: 1 });
   });
 
-  it('is not blamed while nodes of another are on their way for work that its hub places as a whole', async () => {
+  it("is not cooled down while another's nodes are ordered for work placed as a whole", async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(40 * SECOND);
     testbed.demands = [demand('ResourceBinding shop/web', 5)];
@@ -904,7 +904,7 @@ describe('a candidate', () => {
     expect(testbed.receipt()!.rests.cloud).toMatchObject({ failures: 1 });
   });
 
-  it('of a name that somebody else has is never touched, and another name is taken', async () => {
+  it('of a taken name is never touched, and another name is used', async () => {
     const name = burstClusterName('peak', 'cloud', 'uid-of-peak', 1);
     const theirs = { apiVersion: API_VERSION, kind: 'WorkerCluster', metadata: { name, namespace: 'shop' }, spec: {} };
     testbed.objects.put(theirs);
@@ -957,7 +957,7 @@ describe('a budget', () => {
 });
 
 describe('policies', () => {
-  it('buy nothing for work of less priority than their least, and leave it to one that does', async () => {
+  it('buy nothing for work below their minimum priority, and leave it to another that does', async () => {
     testbed.objects.put(policyNamed('peak', { minimumPriority: 1000 }));
     testbed.demands = [demand('ResourceBinding shop/web', 3, { priority: 5 }), demand('ResourceBinding shop/api', 1)];
     await testbed.looks(2 * MINUTE);
@@ -1015,7 +1015,7 @@ describe('policies', () => {
     expect(testbed.clusters()).toEqual([]);
   });
 
-  it('only say what they would do in a dry run, once', async () => {
+  it('only report in a dry run, once', async () => {
     testbed.objects.put(policyNamed('peak', { dryRun: true }));
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(10 * MINUTE);
@@ -1024,7 +1024,7 @@ describe('policies', () => {
     expect(testbed.events).toHaveLength(1);
   });
 
-  it('that are asked what they would do leave to younger ones what they would not serve, and what is over', async () => {
+  it('in a preview leave to younger ones what they would not serve', async () => {
     const asked = { dryRun: true, trigger: { pendingFor: '0s' } };
     testbed.objects.put(policyNamed('peak', { ...asked, namespaces: ['shop'] }));
     testbed.objects.put(policyNamed('younger', asked, START + 1000));
@@ -1050,7 +1050,7 @@ describe('policies', () => {
     expect(await decided()).toEqual([1, ['ResourceBinding shop/web Bought', 'ResourceBinding bank/api Bought']]);
   });
 
-  it('that are deleted give their clusters back first, and leave nothing', async () => {
+  it('that are deleted remove their clusters first, and leave nothing', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(40 * SECOND);
     expect(testbed.policy()!.metadata.finalizers).toEqual([FINALIZER]);
@@ -1067,7 +1067,7 @@ describe('policies', () => {
     expect(testbed.receipt()).toBeUndefined();
   });
 
-  it('say which cluster they cannot give back, and give back the others', async () => {
+  it('name a cluster that cannot be removed, and remove the others', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(40 * SECOND);
     const [kept] = testbed.clusters();
@@ -1086,7 +1086,7 @@ describe('policies', () => {
     expect(testbed.clusters()).toEqual([]);
   });
 
-  it('let go of a cluster from which somebody took the label: it stays, and costs them nothing more', async () => {
+  it('release a cluster whose label a person removed: it stays, at no further cost to them', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(MINUTE);
     testbed.demands = [];
@@ -1099,7 +1099,7 @@ describe('policies', () => {
     expect(testbed.receipt()!.purchases).toEqual([]);
   });
 
-  it('that are deleted without their clusters let go of them', async () => {
+  it('deleted with orphaned clusters release them', async () => {
     testbed.demands = [demand('ResourceBinding shop/web', 3)];
     await testbed.looks(40 * SECOND);
     const [cluster] = testbed.clusters();

@@ -36,7 +36,7 @@ async function conditionsWhere(localMachines: boolean): Promise<Condition[]> {
 const find = (conditions: Condition[], type: string) => conditions.find((condition) => condition.type === type);
 
 it.each([true, false])(
-  'a profile of machines that are privileged pods says so, allowed or not (%s)',
+  'a profile of machines that are privileged pods reports that, permitted or not (%s)',
   async (allowed) => {
     const conditions = await conditionsWhere(allowed);
     expect(find(conditions, 'TenantsSeparated')).toMatchObject({ status: 'False', reason: 'NoBoundary' });
@@ -47,7 +47,7 @@ it.each([true, false])(
   },
 );
 
-it('a machine type that a cluster uses is written down once, also for clusters that come and go', async () => {
+it('a machine type in use is recorded once, also for clusters that come and go', async () => {
   const offered = ['small', 'large'].map((name) => ({ name, cpu: '2', gpu: '0', memory: '4Gi' }));
   let current = { ...profile, spec: { ...profile.spec, machineTypes: offered } } as CloudProfile;
   let clusters: object[] = [];

@@ -24,7 +24,7 @@ const made = (view: Partial<CapiView> = {}): WorkerCluster => {
 };
 const DELETED = { deletionTimestamp: '2026-11-22T12:00:00Z' };
 
-it('attaches a Cluster of Cluster API by its kubeconfig, with the labels that people gave it', () => {
+it('a Cluster of Cluster API is attached by its kubeconfig, with its labels', () => {
   expect(made()).toMatchObject({
     metadata: {
       name: 'demo',
@@ -37,11 +37,11 @@ it('attaches a Cluster of Cluster API by its kubeconfig, with the labels that pe
   expect(made().metadata.labels).not.toHaveProperty('topology.x/y');
 });
 
-it('waits for the kubeconfig', () => {
+it('a Cluster of Cluster API is attached once its kubeconfig exists', () => {
   expect(step({ hasKubeconfig: false })).toBeUndefined();
 });
 
-it('writes nothing when all is as it should be, and follows its labels', () => {
+it('an attached Cluster of Cluster API causes no write without a change, and its labels follow', () => {
   const cluster = made();
   expect(step({ cluster })).toBeUndefined();
   // A kubeconfig that has gone is told by the attached cluster itself.
@@ -50,7 +50,7 @@ it('writes nothing when all is as it should be, and follows its labels', () => {
   expect(step({ cluster, capi: capi({}) })).toMatchObject({ do: 'apply' });
 });
 
-it('lets go of it when it is not selected any more, and when it is deleted', () => {
+it('a Cluster of Cluster API is released when it is no longer selected, or is deleted', () => {
   const cluster = made();
   expect(step({ cluster, capi: undefined })).toEqual({ do: 'delete', destroyed: false });
   expect(step({ cluster, capi: capi({}, DELETED) })).toEqual({ do: 'delete', destroyed: true });
@@ -60,7 +60,7 @@ it('lets go of it when it is not selected any more, and when it is deleted', () 
   expect(step({ cluster: undefined, capi: capi({}, DELETED) })).toBeUndefined();
 });
 
-it('leaves alone what a person made under the name', () => {
+it("an object of a person under a Cluster's name is left alone", () => {
   const theirs = { ...made(), metadata: { name: 'demo', namespace: 'shop', labels: {} } };
   expect(step({ cluster: theirs })).toBeUndefined();
   expect(step({ cluster: theirs, capi: undefined })).toBeUndefined();
@@ -68,7 +68,7 @@ it('leaves alone what a person made under the name', () => {
   expect(step({ cluster: named, capi: undefined })).toBeUndefined();
 });
 
-it('does not tidy up in a cluster that is taken down: it would wait for a dead one', () => {
+it('a deleted Cluster is not cleaned up, since it may be dead', () => {
   const cluster = made();
   const going = (annotations: Record<string, string>) =>
     clusterGoes({ ...cluster, metadata: { ...cluster.metadata, ...DELETED, annotations } });
@@ -76,7 +76,7 @@ it('does not tidy up in a cluster that is taken down: it would wait for a dead o
   expect(going({ 'multi-cluster.demo.io/destroyed': 'true' })).toBe(true);
 });
 
-it('follows the Clusters of a selector, and no others, from their first kubeconfig to their end', async () => {
+it('Clusters of the selector, and no others, are followed from their first kubeconfig to their end', async () => {
   const garden = await SmallApiServer.start('garden');
   const client = KubeClient.fromKubeconfig(garden.kubeconfig);
   const clusters = new Informer<WorkerCluster>(client, WORKERCLUSTERS);

@@ -34,7 +34,7 @@ const having = (status: WorkerCluster['status'], metadata: object = {}): WorkerC
   ...(status && { status }),
 });
 
-it('costs what its machines cost, from machine to machine, and nothing before', () => {
+it("a cluster's cost is that of its machines, and zero before", () => {
   const none = statusWith(0, 0);
   expect(none).not.toHaveProperty('cost');
   const one = statusWith(1, 10, having(none));
@@ -43,12 +43,12 @@ it('costs what its machines cost, from machine to machine, and nothing before', 
   expect(three.cost).toMatchObject({ hourly: '0.3', accrued: '0.05', asOf: '2026-11-21T00:40:00Z' });
 });
 
-it('says the same for as long as nothing changes', () => {
+it("a cluster's cost status is constant while nothing changes", () => {
   const three = statusWith(3, 0);
   expect(statusWith(3, 500, having(three))).toEqual({ ...three, phase: expect.anything() });
 });
 
-it('goes on costing while nobody can count its machines, and until the last one is gone', () => {
+it("a cluster's cost continues while its machines cannot be counted, until the last one is gone", () => {
   const three = statusWith(3, 0);
   expect(statusWith(undefined, 60, having(three)).cost).toEqual(three.cost);
   const dying = having(three, { deletionTimestamp: '2026-11-21T01:00:00Z' });

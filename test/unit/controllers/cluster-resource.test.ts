@@ -18,7 +18,7 @@ const pod = (nodeName: string, requests: Record<string, string>, more: object = 
   });
 
 describe('clusterResource', () => {
-  it('counts all, free, and free in one piece', () => {
+  it('reports the total, the free amount, and the largest free piece', () => {
     const nodes = [node('a', '2', '4Gi'), node('b', '1500m', '2Gi')];
     const pods = [pod('a', { cpu: '1250m', memory: '1Gi' }), pod('b', { cpu: '100m', 'nvidia.com/gpu': '1' })];
     expect(clusterResource(nodes, pods)).toEqual({
@@ -28,12 +28,12 @@ describe('clusterResource', () => {
     });
   });
 
-  it('leaves out what is finished or not placed yet', () => {
+  it('excludes finished and unscheduled pods', () => {
     const pods = [pod('a', { cpu: '1' }, {}, 'Succeeded'), pod('', { cpu: '1' }), pod('a', { cpu: '1' }, {}, 'Failed')];
     expect(clusterResource([node('a', '2', '1Gi')], pods).available?.cpu).toBe('2');
   });
 
-  it('offers no piece on nodes that take no pods', () => {
+  it('offers no piece on unschedulable nodes', () => {
     const nodes = [
       node('a', '4', '1Gi', { unschedulable: true }),
       node('b', '3', '1Gi', {}, 'False'),
@@ -47,7 +47,7 @@ describe('clusterResource', () => {
 describe('countResources', () => {
   const nodes = [node('a', '2', '4Gi'), node('b', '2', '4Gi')];
 
-  it('counts a node as full for a pod that requests 64Pi, leaves the others as they are, and names the pod', () => {
+  it('counts a node with a pod that requests 64Pi as full, leaves others unchanged, and names the pod', () => {
     const huge = { ...pod('a', { cpu: '1', memory: '64Pi' }), metadata: { name: 'huge', namespace: 'default' } };
     const { resource, uncounted } = countResources(nodes, [huge, pod('b', { memory: '1Gi' })]);
     expect(resource.total?.memory).toBe('8Gi');
@@ -66,12 +66,12 @@ describe('countResources', () => {
     expect([resource.available?.memory, uncounted]).toEqual(['4Gi', ['Pod p']]);
   });
 
-  it('counts a node whose allocatable is no quantity as nothing, and names it', () => {
+  it('counts a node with invalid allocatable as zero, and names it', () => {
     const { resource, uncounted } = countResources([...nodes, node('c', 'x', '4Gi')], []);
     expect([resource.total?.memory, uncounted]).toEqual(['8Gi', ['Node c']]);
   });
 
-  it('names nobody where all can be counted', () => {
+  it('names none where all can be counted', () => {
     expect(countResources(nodes, [pod('a', { memory: '1Gi' })]).uncounted).toEqual([]);
   });
 });
@@ -92,7 +92,7 @@ describe('podRequests', () => {
     };
     expect(podRequests(buildPod({ spec })).cpu).toBe(850);
   });
-  it('gives no address to a pod of the host network', () => {
+  it('counts no address for a pod with hostNetwork', () => {
     expect(podRequests(buildPod({ spec: { hostNetwork: true, containers: [] } })).ipPool).toBe(0);
   });
 });
@@ -108,7 +108,7 @@ describe('addresses for pods of a node', () => {
   });
 });
 
-it('countInSteps pauses after each few hundred pods, and counts the same', () => {
+it('countInSteps pauses after some hundred pods, and counts the same', () => {
   const nodes = [node('a', '8', '8Gi')];
   const pods = Array.from({ length: 5_000 }, () => pod('a', { cpu: '1m' }));
   const work = countInSteps(nodes, pods);

@@ -48,14 +48,14 @@ const member = (name: string): EtcdMember => ({
 });
 const three = ['a', 'b', 'c'];
 
-describe('the control plane of a cloud whose machines are called otherwise than their nodes', () => {
+describe("a cloud control plane whose machines' names differ from node names", () => {
   const look = (hosts: string[], desired: number, members = hosts) =>
     lookAtGroup(seen(hosts), { desired, version }, NOW, {
       nodes: () => hosts.map((name) => node(name)),
       etcd: async () => members.map(member),
     });
 
-  it('is as it should be', async () => {
+  it('is as desired', async () => {
     expect(planControlPlaneGroup(await look(three, 3))).toEqual({});
   });
 
@@ -67,14 +67,14 @@ describe('the control plane of a cloud whose machines are called otherwise than 
     expect(isLost([], seen([]))).toBe(false);
   });
 
-  it('is made smaller by what the cloud calls a machine', async () => {
+  it("is reduced by the cloud's machine name", async () => {
     const { action } = planControlPlaneGroup(await look(three, 1, ['a', 'b']));
     expect(action).toEqual({ type: 'end-machines', names: ['c'] });
     expect(machinesOfNodes(seen(three), ['c', 'gone'])).toEqual(['set_C', 'gone']);
   });
 });
 
-describe('a machine whose certificates it should have renewed', () => {
+describe('a machine that failed to renew its certificates', () => {
   const endsIn = (days: number) => ({ ...member('b'), certificateEnds: new Date(+NOW + days * 24 * 3600_000) });
   const plan = async (days: number) =>
     planControlPlaneGroup(
@@ -84,7 +84,7 @@ describe('a machine whose certificates it should have renewed', () => {
       }),
     );
 
-  it('gives way to another one in time, and not before it could have renewed them itself', async () => {
+  it('is replaced in time, but not before it could have renewed them itself', async () => {
     expect(await plan(11)).toEqual({});
     expect(await plan(9)).toEqual({ action: { type: 'ask-for', machines: 4 } });
   });
@@ -95,12 +95,12 @@ describe('a machine of another version', () => {
     lookAtGroup(seen(three), { desired: 3, version }, NOW, { nodes: () => nodes, etcd: async () => three.map(member) });
   const silent = { ...node('c'), status: {} };
 
-  it('gives way to another one, though the cloud says nothing of versions', async () => {
+  it('is replaced although the cloud reports no versions', async () => {
     const { machines } = await look(node('a'), node('b', '1.35.4'), node('c', '1.36.2'));
     expect(machines.map(({ outdated }) => outdated)).toEqual([false, true, true]);
   });
 
-  it('is none whose node does not tell yet, or tells of a build of the same version', async () => {
+  it('is not assumed for a node without a version, or with a build of the same version', async () => {
     const { machines } = await look(node('a'), node('b', '1.36.3-of.a.distribution'), silent);
     expect(machines.map(({ outdated }) => outdated)).toEqual([false, false, false]);
   });
@@ -130,7 +130,7 @@ describe('a machine of another version', () => {
   });
 });
 
-describe('a machine that joins while it is looked', () => {
+describe('a machine that joins during the observation', () => {
   it('is not taken for one that has left', async () => {
     const nodes = [node('a')];
     const observed = await lookAtGroup(seen(['a', 'b'], 2), { desired: 3, version }, NOW, {
@@ -146,15 +146,15 @@ describe('a machine that joins while it is looked', () => {
   });
 });
 
-describe('that a cluster is lost', () => {
+describe('the loss of a cluster', () => {
   const at = (seconds: number) => new Date(NOW.getTime() + seconds * 1000);
 
-  it('is said when it has looked so for half a minute, not at the first look', () => {
+  it('is reported after half a minute, not at the first observation', () => {
     const watch = new LossWatch();
     expect([0, 10, 20, 30].map((seconds) => watch.isSure(true, at(seconds)))).toEqual([false, false, false, true]);
   });
 
-  it('is not said when the machines were seen again', () => {
+  it('is not reported when the machines were seen again', () => {
     const watch = new LossWatch();
     watch.isSure(true, at(0));
     watch.isSure(false, at(20));
@@ -162,8 +162,8 @@ describe('that a cluster is lost', () => {
   });
 });
 
-describe('how long is slept before the next look', () => {
-  it('is short after something was done, and ever longer while the same is waited for', () => {
+describe('the requeue delay', () => {
+  it('is short after an action, and grows while the same is awaited', () => {
     const patience = new CloudWait();
     expect([undefined, undefined].map((waitFor) => patience.next(waitFor))).toEqual([3000, 3000]);
     const slept = Array.from({ length: 20 }, () => patience.next('machine b to join'));

@@ -74,7 +74,7 @@ function namespace(comes: number) {
   return { look, codes };
 }
 
-it('uses no Secret that it has not marked, so that it hears of each change of what a cloud refused', async () => {
+it('a Secret is used only once it is labelled, so that each of its changes is noticed', async () => {
   const { look, codes } = namespace(2);
   // It comes between two questions of one look. That look has not seen it, and is worth another one.
   await expect(look()).rejects.toThrow();

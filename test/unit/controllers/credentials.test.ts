@@ -65,7 +65,7 @@ describe('credentialsRef', () => {
     expect(() => find(cluster(ref))).toThrow(words);
   });
 
-  it("never leads to another tenant's binding of the same name", () => {
+  it("never resolves to another tenant's binding of the same name", () => {
     expect(find(cluster({ name: 'bound' }, 'bank'))).toEqual({ namespace: 'bank', secret: 'bound' });
   });
 });
@@ -93,7 +93,7 @@ describe('credentials', () => {
     expect(() => credentialsIn(given, use)).toThrow(words);
   });
 
-  it('that are not there may be a CredentialsBinding whose name was written wrong', () => {
+  it('that do not exist may be a misspelled CredentialsBinding', () => {
     const says = (advice: string) => expect.objectContaining({ advice });
     expect(() => credentialsIn(undefined, use)).toThrow(
       says('Make it, or name another Secret, or a CredentialsBinding.'),
@@ -102,7 +102,7 @@ describe('credentials', () => {
   });
 });
 
-it('what clusters use is held: the binding, or else the Secret', () => {
+it('the binding or Secret that clusters use is held by a finalizer', () => {
   const used = usedNames(
     [
       cluster({ name: 'bound' }),
@@ -115,14 +115,14 @@ it('what clusters use is held: the binding, or else the Secret', () => {
   expect([[...used.bindings], [...used.secrets]]).toEqual([['bound'], ['keys']]);
 });
 
-it('what clusters may fall back to is held as well: without credentials nobody could take away what is there', () => {
+it('the credentials of fallback places are held too, since they are needed for deletion', () => {
   const { spec, ...rest } = cluster({ name: 'keys' });
   const fallback = [{ cloudProvider: 'gcp', credentialsRef: { name: 'gcp' } }, { region: 'there' }];
   const used = usedNames([{ ...rest, spec: { ...spec, fallback } }], new Set(['gcp']));
   expect([[...used.bindings], [...used.secrets]]).toEqual([['gcp'], ['keys']]);
 });
 
-it('what the names of clusters are kept with is held as well', () => {
+it('the credentials of DNS names are held too', () => {
   const { spec, ...rest } = cluster(undefined);
   const dns = (provider: object) => ({ ...rest, spec: { ...spec, dns: { domain: 'x.org', providers: [provider] } } });
   const used = usedNames(
@@ -136,7 +136,7 @@ it('what the names of clusters are kept with is held as well', () => {
   expect([[...used.bindings], [...used.secrets]]).toEqual([['zones'], ['keys', 'old']]);
 });
 
-it('quotas of a binding are reported as kept only, by name', () => {
+it('quotas of a binding are stored without effect, which is reported by name', () => {
   const metadata = { name: 'bound', namespace: 'shop' };
   expect(unactedQuotas({ metadata })).toBeUndefined();
   const quotas = [{ name: 'own' }, { name: 'all', namespace: 'garden' }];

@@ -25,7 +25,7 @@ const shoot = (name: string, seedName: string) =>
     status: { seedName },
   });
 
-it('a seed that does not answer, with 300 shoots, leaves workers for the shoots of another one', async () => {
+it('a seed that does not answer, with 300 shoots, leaves workers for shoots of another seed', async () => {
   const seeds = new Map(['dead', 'sound'].map((name) => [name, seed(name)]));
   const shoots = new Map(
     [...Array.from({ length: OF_DEAD }, (_, i) => shoot(`d${i}`, 'dead')), shoot('one', 'sound')].map((one) => [
@@ -72,7 +72,7 @@ it('a seed that does not answer, with 300 shoots, leaves workers for the shoots 
   await controller.stop(1);
 });
 
-it('many shoots that come at once to a new seed have it held by one request', async () => {
+it('many shoots that come at once to a new seed hold it by one request', async () => {
   const seeds = new Map<string, Seed>([['new', { ...seed('new'), metadata: { name: 'new', resourceVersion: '1' } }]]);
   const shoots = new Map(Array.from({ length: 20 }, (_, i) => shoot(`n${i}`, 'new')).map((one) => [keyOf(one), one]));
   let patches = 0;
@@ -116,7 +116,7 @@ it('many shoots that come at once to a new seed have it held by one request', as
   expect(patches).toBe(1);
 });
 
-it('one seed alone may keep all workers busy, and gives its places back', () => {
+it('a single seed may use all workers, and returns them', () => {
   let seeds = 1;
   const shares = new SeedShares(64, () => seeds);
   const taken = Array.from({ length: 64 }, () => shares.enter('only'));
@@ -128,7 +128,7 @@ it('one seed alone may keep all workers busy, and gives its places back', () => 
   expect(shares.enter('only')).toBeDefined();
 });
 
-it('a cluster that comes before its seed was asked waits for that; nothing is called a failure', async () => {
+it("a cluster waits for its seed's first check without an error", async () => {
   const fresh = partOf<Seed>({ ...seed('new'), spec: { provider: { type: 'test' }, networks: {} } });
   const one = shoot('one', 'new');
   delete one.status;

@@ -103,7 +103,7 @@ beforeEach(() => {
   server = new MemoryApiServer();
 });
 
-describe('an operator that starts anew takes no node away that was decided', () => {
+describe('a restarted operator keeps the decided sizes', () => {
   let before: Shoot | undefined;
   beforeEach(async () => {
     const first = start();
@@ -112,7 +112,7 @@ describe('an operator that starts anew takes no node away that was decided', () 
     expect(reconcile(first, before)).toMatchObject({ nodes: 'a 5, b 1', granted: 'a 5, b 1' });
   });
 
-  it('with an empty cache it stays as it is; once the receipt is found, it is what was decided', () => {
+  it('with an empty cache, and uses the receipt once found', () => {
     const sees = { synced: false, server: true };
     const restarted = start(sees);
     const blind = reconcile(restarted, before);
@@ -138,7 +138,7 @@ describe('an operator that starts anew takes no node away that was decided', () 
     },
   );
 
-  it('with a receipt whose labels somebody changed it stays as it is', () => {
+  it('with a receipt whose labels were changed', () => {
     const receipt = receiptOf()!;
     server.put({ ...receipt, metadata: { ...receipt.metadata, labels: {} } });
     expect(reconcile(start(), before).nodes).toBe('a 5, b 1');
@@ -146,12 +146,12 @@ describe('an operator that starts anew takes no node away that was decided', () 
     expect(reconcile(start(), before)).toMatchObject({ nodes: 'a 5, b 1', said: { status: 'Unknown' } });
   });
 
-  it('where the receipt is really gone it is the minimum', () => {
+  it('unless the receipt is really gone, then the minimum applies', () => {
     server.objects.clear();
     expect(reconcile(start(), before)).toMatchObject({ nodes: 'a 1, b 1', said: undefined });
   });
 
-  it('a size that a person fixed holds all the same, and is nobody else’s to change', async () => {
+  it('and a size fixed by a person, which only people change', async () => {
     const fixed = cluster({ dataPlaneNodes: 3, pools: PLAIN });
     expect(reconcile(start({ synced: false, server: true }), before, fixed)).toMatchObject({
       nodes: 'a 2, b 1',
@@ -165,7 +165,7 @@ describe('an operator that starts anew takes no node away that was decided', () 
 });
 
 describe('the receipt', () => {
-  it('is written once, within what people allow, and for each pool', async () => {
+  it('is written once, within the limits, for each pool', async () => {
     const sizes = start();
     expect(await decide(sizes, 20)).toMatchObject({ count: 9 });
     expect(await decide(sizes, 0, 'b')).toMatchObject({ count: 1 });
@@ -179,7 +179,7 @@ describe('the receipt', () => {
     });
   });
 
-  it('is of one cluster: a new one of the same name begins at its minimum, and goes its own way', async () => {
+  it('belongs to one cluster: a new one of the same name begins at its minimum', async () => {
     await decide(start(), 5);
     const anew = cluster({}, 'u2');
     expect(reconcile(start(), undefined, anew).nodes).toBe('a 1, b 1');
@@ -187,7 +187,7 @@ describe('the receipt', () => {
     expect(reconcile(start(), undefined, anew).nodes).toBe('a 1, b 3');
   });
 
-  it('goes with its cluster; where there is none, nothing is asked of the server', async () => {
+  it('is deleted with its cluster; without one no request is made', async () => {
     await decide(start(), 5);
     const gone = start({ synced: true, server: true });
     await gone.remove(KEY);
@@ -197,16 +197,16 @@ describe('the receipt', () => {
     expect(server.writes).toEqual([]);
   });
 
-  it('nothing is acted on before everybody here sees it', async () => {
+  it('is visible to all readers before it is acted on', async () => {
     await expect(decide(start({ synced: true, server: false }), 5)).rejects.toThrow('nobody sees it');
   });
 });
 
-describe('a number of nodes where Coppice decides', () => {
+describe("a person's number of nodes where Coppice decides", () => {
   const scaled = (dataPlaneNodes: number, statedBy?: string) =>
     ({ ...cluster({ dataPlaneNodes }), ...(statedBy && { statedBy }) }) as WorkerCluster;
 
-  it('is a floor that is seen, with who wrote it and how to give it back; quotas count it', async () => {
+  it('is a visible minimum with its author and how to give it back; quotas count it', async () => {
     expect(await decide(start(), 2, 'a', scaled(4))).toMatchObject({ count: 2 });
     const seen = reconcile(start(), undefined, scaled(4, 'horizontal-pod-autoscaler'));
     expect(seen).toMatchObject({ nodes: 'a 3, b 1', granted: 'a 3, b 1', said: { status: 'True', reason: 'Floor' } });
@@ -226,7 +226,7 @@ describe('a number of nodes where Coppice decides', () => {
   });
 });
 
-describe('who may decide', () => {
+describe('the permitted decider', () => {
   const planned = (autoscale: string, mode: 'Hosted' | 'Managed', more: object = {}) =>
     planWorkerCluster(
       {
@@ -240,7 +240,7 @@ describe('who may decide', () => {
       NOW,
     );
 
-  it('a cloud only where one has an autoscaler: elsewhere it is refused, and nothing is made', () => {
+  it('is a cloud only where it has an autoscaler: elsewhere it is refused, and nothing is created', () => {
     const { shoot, status } = planned('Cloud', 'Hosted');
     expect(shoot).toBeUndefined();
     expect(findCondition(status.conditions, 'SpecAccepted')).toMatchObject({
@@ -250,7 +250,7 @@ describe('who may decide', () => {
     });
   });
 
-  it('a disruption budget that nobody can read is refused, and names where it stands', () => {
+  it('cannot have an unreadable disruption budget, whose field is named', () => {
     const budgets = [{ nodes: 1 }, { nodes: 0, schedule: '0 8 * * 5-1', duration: '8h' }];
     const { shoot, status } = planned('Coppice', 'Hosted', { disruption: { budgets } });
     expect(shoot).toBeUndefined();
@@ -264,7 +264,7 @@ describe('who may decide', () => {
     expect(said?.message).not.toContain('disruption');
   });
 
-  it('a cloud that was chosen: Coppice stays out, and says so', () => {
+  it('is the chosen cloud: Coppice does not decide, and reports that', () => {
     const { managed, status } = planned('Cloud', 'Managed');
     expect(managed?.desired?.pools[0]).toMatchObject({ minimum: 1, maximum: 9 });
     expect(managed?.desired?.pools[0]).not.toHaveProperty('desired');
@@ -306,14 +306,14 @@ describe('a managed cluster', () => {
   };
   const sized = (wish: ReturnType<typeof asked>['wish']) => wish?.pools.map(({ desired }) => desired);
 
-  it('has what was decided, and quotas count that; of its other pools the cloud’s autoscaler chooses', async () => {
+  it("has its decided size, which quotas count; the cloud's autoscaler sizes its other pools", async () => {
     await decide(start(), 5);
     const { wish, granted } = asked(start(), facts(undefined));
     expect(sized(wish)).toEqual([5, undefined]);
     expect(granted).toEqual([5, 9]);
   });
 
-  it('keeps what it was asked for where the receipt cannot be read; where nobody knows that, nothing is asked for', async () => {
+  it('keeps its requested size where the receipt is unreadable; without one nothing is requested', async () => {
     await decide(start(), 5);
     const { wish } = asked(start(), facts(undefined));
     const blind = start({ synced: false, server: true });
@@ -322,10 +322,10 @@ describe('a managed cluster', () => {
   });
 });
 
-describe('an order about sleep', () => {
+describe('a sleep order', () => {
   const order = { asleep: true, by: 'BurstPolicy shop/peak', why: 'it waits', at: '2026-11-22T00:00:00Z' };
 
-  it('stands beside the sizes of pools, outlives the operator, and each is taken back alone', async () => {
+  it('is stored beside pool sizes, survives the operator, and each is withdrawn separately', async () => {
     const sizes = start();
     expect(sizes.sleepOrder(KEY, 'u1')).toBe('none');
     await sizes.orderSleep(KEY, 'u1', order);
@@ -340,7 +340,7 @@ describe('an order about sleep', () => {
     expect(reconcile(start(), undefined).nodes).toBe('a 4, b 1');
   });
 
-  it("is written once, and is no other cluster's of the same name", async () => {
+  it('is written once, and for this cluster only', async () => {
     const sizes = start();
     await sizes.orderSleep(KEY, 'u1', undefined);
     expect(server.writes).toEqual([]);
@@ -359,7 +359,7 @@ describe('an order about sleep', () => {
   });
 });
 
-it('of what two operators decide in the same moment, nothing is lost', async () => {
+it('is not lost by simultaneous decisions of two operators', async () => {
   const [one, other] = [start(), start()];
   await Promise.all([
     decide(one, 3, 'a'),

@@ -16,7 +16,7 @@ const said = (of: Shoot | undefined, owner: WorkerCluster | undefined) => {
   return judgeDeletion(holds('shop', 'blue'), false, new Date()).message;
 };
 
-it('a Shoot that was deleted by hand is held by its WorkerCluster, not by a Membership that nobody ends', () => {
+it('a Shoot that was deleted by hand is held by its WorkerCluster, not by an endless Membership', () => {
   expect(said(shoot(DELETED), cluster())).toBe(
     'WorkerCluster blue holds the cluster: its Shoot was deleted by hand, and all of it runs on. Delete WorkerCluster blue to have it taken apart',
   );

@@ -56,7 +56,7 @@ const shoot = (metadata: object = {}, workers: object[] = []): Shoot =>
   });
 const deleting = (plan: ReturnType<typeof planWorkerCluster>) => findCondition(plan.status.conditions, 'Deleting');
 
-describe('a cluster that somebody holds is not taken apart', () => {
+describe('a held cluster is not deleted', () => {
   it.each([
     ['Hosted', shoot()],
     ['SelfManaged', shoot({}, [{ name: 'control-plane', controlPlane: {} }])],
@@ -93,7 +93,7 @@ describe('a cluster that somebody holds is not taken apart', () => {
       ...plan.managed!,
     });
 
-    it('nothing in the cloud is taken away until it lets go; then it is', () => {
+    it('keeps its cloud resources until it is released; then they are deleted', () => {
       const held = planned({ holds: [hold] });
       expect(deleting(held)?.reason).toBe('Held');
       expect(isToBeRemoved(wish(held))).toBe(false);
@@ -103,14 +103,14 @@ describe('a cluster that somebody holds is not taken apart', () => {
       expect(wishSignature(wish(freed))).not.toBe(wishSignature(wish(held)));
     });
 
-    it('a cluster that sleeps stays asleep: the spec asks for no nodes', () => {
+    it('stays asleep without nodes', () => {
       const schedules = [{ start: '0 8 * * *', end: '0 20 * * *' }];
       const asleep = dying({ ...cluster.spec, hibernation: { enabled: true, schedules } }, { mode: 'Managed' });
       const held = planned({ cluster: asleep, holds: [hold] });
       expect(held.managed).toEqual({ desired: undefined, held: true });
     });
 
-    it('what holds it only once its end has begun comes too late', () => {
+    it('ignores holds that began after its deletion', () => {
       const operation = {
         type: 'Delete',
         state: 'Processing',
@@ -123,11 +123,11 @@ describe('a cluster that somebody holds is not taken apart', () => {
     });
   });
 
-  it('one of which nothing is left, or was ever made, goes', () => {
+  it('is deleted when nothing is left of it or was ever created', () => {
     expect(planWorkerCluster(view({ holds: [hold] }), NOW).finalizer).toBe('remove');
   });
 
-  it('waits no longer than the holder says', () => {
+  it('waits no longer than the hold', () => {
     const made = shoot();
     const until = minutes(10);
     const held = planWorkerCluster(view({ shoot: made, holds: [{ ...hold, until }] }), NOW);
@@ -137,7 +137,7 @@ describe('a cluster that somebody holds is not taken apart', () => {
   });
 });
 
-describe('who holds a cluster', () => {
+describe('the holder of a cluster', () => {
   const seed = (name: string, kubeconfigRef?: object): Seed =>
     buildSeed({ metadata: { name }, spec: { kubeconfigRef } });
 
@@ -177,7 +177,7 @@ describe('the open clusters', () => {
     };
   };
 
-  it('are those that nobody closed; one that was replaced takes nothing away when it ends', () => {
+  it("are those not closed; a replaced connection's end removes nothing", () => {
     const open = new OpenClusters();
     const told: string[] = [];
     open.onChange((key) => told.push(key));

@@ -40,7 +40,7 @@ afterAll(async () => {
   await hub.stop();
 });
 
-it('hears at once that a scheduler has no place for something, or for more, or has one by now, and of nothing else', async () => {
+it("demand watches report at once when a scheduler's unplaced work changes, and nothing else", async () => {
   watches.follow('fleet', client, watch);
   decide('{"replicas":2}', 'a');
   await heard(1);
@@ -51,7 +51,7 @@ it('hears at once that a scheduler has no place for something, or for more, or h
   await heard(3);
 });
 
-it('hears of a binding of Karmada that has no room, or for more, and of no other one', async () => {
+it('demand watches report bindings of Karmada whose unplaced replicas change, and no others', async () => {
   const path = '/apis/work.karmada.io/v1alpha2/namespaces/shop/resourcebindings/web-deployment';
   const bind = (replicas: number, reason: string) =>
     hub.put(path, {
@@ -82,7 +82,7 @@ it('hears of a binding of Karmada that has no room, or for more, and of no other
   }
 });
 
-it('hears of a job that Kueue asks clusters to take, or has no quota for, and of a queue without clusters', async () => {
+it('demand watches report jobs that Kueue offers or cannot reserve quota for, and inactive queues', async () => {
   const kueue = (kind: string, path: string, status: object) =>
     hub.put(`/apis/kueue.x-k8s.io/v1beta2/${path}`, {
       apiVersion: 'kueue.x-k8s.io/v1beta2',
@@ -121,7 +121,7 @@ it('hears of a job that Kueue asks clusters to take, or has no quota for, and of
   }
 });
 
-it('follows a hub once, and no more when it is forgotten', async () => {
+it('demand watches follow a hub once, and stop when it is forgotten', async () => {
   watches.follow('fleet', client, watch);
   expect(hub.requests.filter((one) => one.includes('placementdecisions'))).toHaveLength(1);
   await watches.forget('fleet');
@@ -130,7 +130,7 @@ it('follows a hub once, and no more when it is forgotten', async () => {
   expect(news).toBe(3);
 });
 
-it('tells once of what is news within a moment, and of nothing more when the hub is forgotten', async () => {
+it('demand watches report simultaneous changes once, and nothing when the hub is forgotten', async () => {
   const told: string[] = [];
   const paced = new DemandWatches(silent, (one) => told.push(one), { settleMs: 300, intervalMs: 60_000 });
   paced.follow('paced', client, watch);

@@ -18,13 +18,13 @@ const shoot = (dns?: object, more: object = {}) =>
 const seed = (internal?: object) =>
   buildSeed({ metadata: { name: 's' }, spec: { ...(internal && { dns: { internal } }) } });
 
-describe('the names of an API server', () => {
+describe('the DNS names of an API server', () => {
   it('are none without a domain', () => {
     expect(hostNames(shoot(), seed())).toEqual([]);
     expect(wantedNames(shoot(), seed(), 'local')).toEqual([]);
   });
 
-  it("are one in the tenant's domain, kept with the tenant's credentials only", () => {
+  it("are one in the tenant's domain, with the tenant's credentials only", () => {
     const own = shoot({
       domain: 'shop.example.com',
       providers: [
@@ -48,7 +48,7 @@ describe('the names of an API server', () => {
     ]);
   });
 
-  it("are one in the platform's, for each cluster of the seed", () => {
+  it("are one in the platform's domain, for each cluster of the seed", () => {
     const internal = {
       type: 'google-clouddns',
       domain: 'internal.example.com',
@@ -65,11 +65,11 @@ describe('the names of an API server', () => {
     ]);
   });
 
-  it('are kept by whoever has the machines, where nobody else is named', () => {
+  it("are hosted by the machines' provider, unless another is named", () => {
     expect(wantedNames(shoot({ domain: 'x.org' }), seed(), 'simulated')).toMatchObject([{ provider: 'simulated' }]);
   });
 
-  it('are in the certificate though somebody else makes the record', () => {
+  it('are in the certificate although others create the record', () => {
     const own = shoot({ domain: 'x.org', providers: [{ type: 'unmanaged' }] });
     expect(hostNames(own, seed())).toEqual(['api.x.org']);
     expect(wantedNames(own, seed(), 'local')).toEqual([]);
@@ -89,7 +89,7 @@ describe('the names of an API server', () => {
   });
 });
 
-describe('the credentials of a name', () => {
+describe('the credentials of a DNS name', () => {
   const binding = (type: string) => ({
     metadata: { name: 'mine', namespace: 'shop' },
     provider: { type },
@@ -103,7 +103,7 @@ describe('the credentials of a name', () => {
   const wanted = (credentials: object, domain: WantedName['domain'] = 'external') =>
     partOf<WantedName>({ provider: 'aws', domain, credentials: { namespace: 'shop', ...credentials } });
 
-  it('are of the namespace of the cluster', () => {
+  it("are in the cluster's namespace", () => {
     const own = shoot({ domain: 'x.org' });
     expect(usedFor(side(), own, wanted({ kind: 'Secret', name: 'keys' }))).toEqual({
       namespace: 'shop',
@@ -127,13 +127,13 @@ describe('the credentials of a name', () => {
   });
 });
 
-describe('what became of a name', () => {
+describe('the status of a DNS name', () => {
   const name = { host: 'api.x.org', domain: 'external' } as const;
   const right: DNSOutcome = { ...name, ready: true, target: '192.0.2.1' };
   const failed = (code: CoppiceError['code'], before?: DNSOutcome) =>
     outcomeOf(name, { error: new CoppiceError(code, 'no') }, before, 3);
 
-  it('is forgotten only when something is known against it: a cloud that does not answer has not changed it', () => {
+  it('changes only with evidence: an unanswered request changes nothing', () => {
     expect(outcomeOf(name, { target: '192.0.2.1' }, undefined, 0)).toEqual(right);
     expect(failed('ERR_RETRYABLE_INFRA_DEPENDENCIES', right).ready).toBe(true);
     expect(failed('ERR_INFRA_UNAUTHENTICATED', right).ready).toBe(true);
@@ -141,7 +141,7 @@ describe('what became of a name', () => {
     expect(failed('ERR_RETRYABLE_INFRA_DEPENDENCIES').ready).toBe(false);
   });
 
-  it('is a condition with code and what to do', () => {
+  it('is a condition with code and advice', () => {
     const problem = recordsCondition([failed('ERR_INFRA_UNAUTHORIZED')], shoot());
     expect(problem).toMatchObject({ type: 'DNSRecordsReady', status: 'False', codes: ['ERR_INFRA_UNAUTHORIZED'] });
     expect(problem!.message).toContain('api.x.org: no. The cloud accepts the credentials but denies this action');
@@ -152,7 +152,7 @@ describe('what became of a name', () => {
     expect(recordsCondition([], shoot())).toBeUndefined();
   });
 
-  it('stands as it was told when the operator has just started, so that it writes nothing', () => {
+  it('is kept by a restarted operator without a write', () => {
     const said = { type: 'DNSRecordsReady', status: 'True', reason: 'RecordsReady', message: 'm' };
     const known = shoot(undefined, {
       status: {
@@ -167,7 +167,7 @@ describe('what became of a name', () => {
     expect(recordsCondition(rememberedOutcomes(shoot(), names), shoot())).toMatchObject({ status: 'Unknown' });
   });
 
-  it('is looked at again in an hour, and sooner what failed', () => {
+  it('is checked again in an hour, and sooner after a failure', () => {
     expect(nextLook([right], 0)).toBe(3600_000);
     expect([1, 2, 3, 20].map((failures) => nextLook([failed('ERR_INFRA_RATE_LIMITS_EXCEEDED')], failures))).toEqual([
       5_000, 10_000, 20_000, 300_000,

@@ -69,8 +69,8 @@ const refusing = (code: ErrorCode) => async () => {
   throw new CoppiceError(code, 'no');
 };
 
-describe('the records of a cluster', () => {
-  it('are made beside everything else: a cloud that does not answer holds nothing up', async () => {
+describe('the DNS records of a cluster', () => {
+  it('are created in the background: an unresponsive cloud blocks nothing', async () => {
     const { op } = testbed({
       zoneOf: ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
     });
@@ -81,7 +81,7 @@ describe('the records of a cluster', () => {
     expect(op.state.dns!.running).toBeUndefined();
   });
 
-  it('are looked at a few at a time in one account, however many clusters an operator starts with', async () => {
+  it('are checked few at a time per account, however many clusters there are', async () => {
     let [going, most] = [0, 0];
     const zoneOf = async () => {
       most = Math.max(most, ++going);
@@ -99,7 +99,7 @@ describe('the records of a cluster', () => {
     expect([most, testbeds.filter(({ op }) => readyNames(op).length === 1).length]).toEqual([DNS_LOOKS.perGroup, 20]);
   });
 
-  it("of a namespace's only cluster are looked at after the first of another's ten", async () => {
+  it("take turns between namespaces: one of a single cluster follows the first of another's ten", async () => {
     const turns = new FairQueue({ total: 1, perGroup: 1 });
     const looked: (string | undefined)[] = [];
     const testbeds = Array.from({ length: 11 }, (_, i) => {
@@ -116,7 +116,7 @@ describe('the records of a cluster', () => {
     expect([looked.indexOf('api.10.x.org'), looked.length]).toEqual([1, 11]);
   });
 
-  it('are looked at once an hour, and have the cluster looked at when that is done', async () => {
+  it('are checked hourly, and reconcile the cluster afterwards', async () => {
     const { op, asked, again, look, pass } = testbed();
     await look();
     expect(asked).toEqual([{ name: HOST, type: 'A', ttl: 120, values: ['10.0.0.1'] }]);
@@ -138,7 +138,7 @@ describe('the records of a cluster', () => {
     expect(asked.at(-1)).toMatchObject({ type: 'CNAME', values: ['lb.example.org'] });
   });
 
-  it('say what is wrong once, and not at the first hiccup; stay told as right while nobody knows better', async () => {
+  it('report a persistent fault once, and stay as reported without new knowledge', async () => {
     const { op, dns, events, look, pass } = testbed();
     await look();
     Object.assign(dns, { ensure: refusing('ERR_INFRA_RATE_LIMITS_EXCEEDED') });
@@ -159,7 +159,7 @@ describe('the records of a cluster', () => {
     expect(readyNames(op)).toEqual([]);
   });
 
-  it('that led elsewhere are not told as right, whatever keeps them from following', async () => {
+  it('with a wrong target are not reported as correct, whatever prevents the update', async () => {
     const { op, dns, look } = testbed();
     await look();
     Object.assign(dns, { ensure: refusing('ERR_INFRA_UNAUTHORIZED') });
@@ -168,7 +168,7 @@ describe('the records of a cluster', () => {
     expect(readyNames(op)).toEqual([]);
   });
 
-  it('are forgotten when people keep them themselves', async () => {
+  it('are forgotten when people manage them themselves', async () => {
     const { op, look } = testbed({ ensure: refusing('ERR_INFRA_UNAUTHORIZED') });
     await look();
     const unmanaged = { ...op, names: [] };
@@ -177,7 +177,7 @@ describe('the records of a cluster', () => {
     expect(op.state.dns).toBeUndefined();
   });
 
-  it('want a zone', async () => {
+  it('require a zone', async () => {
     const { op, look } = testbed({ zoneOf: async () => undefined });
     await look();
     expect(op.state.dns!.outcomes[0]!.problem).toMatchObject({
@@ -187,14 +187,14 @@ describe('the records of a cluster', () => {
   });
 });
 
-describe('the records of a cluster that is deleted', () => {
-  it('go', async () => {
+describe('the DNS records of a deleted cluster', () => {
+  it('are deleted', async () => {
     const { op, asked } = testbed();
     await removeRecords(op, never);
     expect(asked).toEqual([HOST]);
   });
 
-  it('went with their zone', async () => {
+  it('are gone with their zone', async () => {
     const { op, asked, events } = testbed({ zoneOf: async () => undefined });
     await removeRecords(op, never);
     expect([asked, events]).toEqual([[], []]);
@@ -224,7 +224,7 @@ describe('the records of a cluster that is deleted', () => {
     },
   );
 
-  it('do not keep the cluster for ever', async () => {
+  it('do not block the deletion for ever', async () => {
     const { op, events, pass } = testbed({ remove: refusing('ERR_RETRYABLE_INFRA_DEPENDENCIES') });
     op.shoot.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
     await expect(removeRecords(op, never)).rejects.toThrow('no');

@@ -36,7 +36,7 @@ function node() {
   return { pods, deps, waited: () => (now - START) / 1000 };
 }
 
-it('ends pods that their machine has not ended ten seconds after their time, where it may', async () => {
+it('a drain deletes overdue pods of a dead machine ten seconds after their grace period, where permitted', async () => {
   const { pods, deps, waited } = node();
   const ended: string[] = [];
   const endPods = async (overdue: readonly Pod[]) => {
@@ -50,14 +50,14 @@ it('ends pods that their machine has not ended ten seconds after their time, whe
   expect(waited()).toBe(40);
 });
 
-it('leaves them to the kubelet elsewhere, until the deadline', async () => {
+it('a drain leaves overdue pods to the kubelet elsewhere, until the deadline', async () => {
   const { pods, deps, waited } = node();
   await drain(deps, 'n', MINUTES_10, new AbortController().signal);
   expect([...pods.keys()]).toEqual(['b']);
   expect(waited()).toBe(600);
 });
 
-it('evicts ordinary pods though another cannot be evicted, and says which and why', async () => {
+it('a drain evicts other pods although one cannot be evicted, and reports which and why', async () => {
   const { pods, deps } = node();
   const said = new Set<string>();
   const client = partOf<KubeClient>({
@@ -73,7 +73,7 @@ it('evicts ordinary pods though another cannot be evicted, and says which and wh
   expect([...said][0]).toContain('shop/a cannot be evicted: This pod has more than one PodDisruptionBudget');
 });
 
-it('a webhook that answers something else each time is told once a minute, cut to what a condition carries', async () => {
+it('a drain reports changing webhook errors once a minute, truncated for a condition', async () => {
   const { deps } = node();
   let asked = 0;
   const client = { evict: async () => ({ outcome: 'refused', message: `no ${asked++} ${'x'.repeat(1000)}` }) };
@@ -85,7 +85,7 @@ it('a webhook that answers something else each time is told once a minute, cut t
   for (const line of said) expect(line.length).toBeLessThan(400);
 });
 
-it('a webhook that hangs is asked for no pod after the deadline', async () => {
+it('a drain calls a hanging webhook for no pod after the deadline', async () => {
   const { deps } = node();
   let now = START;
   const client = {

@@ -16,13 +16,13 @@ async function run(errors: Record<string, Error>) {
   return { done, error };
 }
 
-it('a pool that fails keeps no other from being worked on, and its error is told as it is', async () => {
+it('a failing pool does not block the others, and its error is passed on unchanged', async () => {
   const refused = new Error('taints[1]: Duplicate value');
   expect(await run({ a: refused })).toEqual({ done: ['b', 'c'], error: refused });
   expect(await run({})).toEqual({ done: pools.map(({ name }) => name), error: undefined });
 });
 
-it('errors of several pools name each pool, and all that is sold out', async () => {
+it('errors of several pools name each pool, and everything that is sold out', async () => {
   const { error } = await run({ a: new Error('Duplicate value'), b: soldOut('b'), c: soldOut('c') });
   expect(error).toMatchObject({
     message: 'pool a: Duplicate value; pool b is sold out; pool c is sold out',
@@ -34,7 +34,7 @@ it('errors of several pools name each pool, and all that is sold out', async () 
   });
 });
 
-it('ends once the operation is no longer wanted', async () => {
+it('work on pools ends once the operation is cancelled', async () => {
   const over = new AbortController();
   const done: string[] = [];
   const work = async ({ name }: { name: string }) => {

@@ -124,7 +124,7 @@ const told = ({ values: now }: Operation, ordinal: number): string =>
     .map((entry) => entry.split('=')[0]!.at(-1))
     .join('');
 
-it('notes the volumes of members, and has one whose volume is lost join as somebody new', async () => {
+it("etcd members' volumes are recorded, and a member with a lost volume rejoins as new", async () => {
   const testbed = new Testbed();
   await testbed.look();
   expect(notedVolumes(testbed.secret)).toEqual({ 0: 'claim0', 1: 'claim1', 2: 'claim2' });
@@ -149,7 +149,7 @@ it('notes the volumes of members, and has one whose volume is lost join as someb
   expect(testbed.op.values.etcd.endpoints).toEqual(ORDINALS);
 });
 
-it('bears with an etcd that lets no member vote yet, and tells of one that still does not after half a minute', async () => {
+it('an etcd without voters is tolerated, and reported after half a minute', async () => {
   const lost = async (refusals: number) => {
     const testbed = new Testbed();
     await testbed.look();
@@ -163,7 +163,7 @@ it('bears with an etcd that lets no member vote yet, and tells of one that still
   await expect((await lost(2)).look()).rejects.toThrow('unhealthy cluster');
 });
 
-it('says that a majority is lost, and touches nothing', async () => {
+it('a lost etcd majority is reported, and nothing is changed', async () => {
   const testbed = new Testbed();
   await testbed.look();
   const { signal } = new AbortController();

@@ -67,7 +67,7 @@ function gardenWith(spec: object) {
   };
 }
 
-it('a cluster with a ttl is looked at when it is time to warn, when it is over, and at no other time', async () => {
+it('a cluster with a ttl is reconciled at its warning and its end, and not in between', async () => {
   const garden = gardenWith({ ttl: '8h' });
   expect(await garden.next()).toBe(7 * 60 + 12);
   expect(garden.status()).toMatchObject({ expiresAt: '2026-11-21T08:00:00Z' });
@@ -80,7 +80,7 @@ it('a cluster with a ttl is looked at when it is time to warn, when it is over, 
   expect(garden.events.filter((event) => /EndIsNear|Over/.test(event))).toEqual(['Warning EndIsNear', 'Warning Over']);
 });
 
-it('whoever prolongs it in time keeps it', async () => {
+it('a prolonged ttl keeps the cluster', async () => {
   const garden = gardenWith({ ttl: '8h' });
   await garden.next();
   await garden.next();
@@ -90,7 +90,7 @@ it('whoever prolongs it in time keeps it', async () => {
   expect(garden.deleted).toEqual([]);
 });
 
-it('is not deleted without its warning by a clock that steps forward, and stays when the clock is set right', async () => {
+it('a clock that jumps forward deletes no cluster without its warning', async () => {
   const garden = gardenWith({ ttl: '8h' });
   await garden.next();
   garden.step(24 * 30);
@@ -101,7 +101,7 @@ it('is not deleted without its warning by a clock that steps forward, and stays 
   expect([garden.expiring(), garden.deleted]).toEqual([undefined, []]);
 });
 
-it('is deleted in time though a clock that was ahead has warned before', async () => {
+it('a cluster is deleted in time although a fast clock warned earlier', async () => {
   const garden = gardenWith({ ttl: '8h' });
   garden.step(24 * 30);
   await garden.next();
@@ -112,6 +112,6 @@ it('is deleted in time though a clock that was ahead has warned before', async (
   expect(garden.deleted).toHaveLength(1);
 });
 
-it('without a ttl nothing is asked for', async () => {
+it('a cluster without a ttl is not requeued', async () => {
   expect(await gardenWith({}).next()).toBeUndefined();
 });

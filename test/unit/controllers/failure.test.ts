@@ -54,8 +54,8 @@ function garden(errors: (run: number) => unknown, status?: object) {
   return { afterRuns, condition, writes: () => writes };
 }
 
-describe('a reconcile that throws', () => {
-  it('is told in the conditions of an object that has no status yet, with a code, and is tried again', async () => {
+describe('a failed reconciliation', () => {
+  it('is reported in the conditions of an object without status, with a code, and retried', async () => {
     const { afterRuns, condition, writes } = garden(() => new TypeError('range.split is not a function'));
     await afterRuns(5);
     for (const type of ['Ready', 'Reconciled']) {
@@ -70,7 +70,7 @@ describe('a reconcile that throws', () => {
     expect(writes()).toBe(1);
   });
 
-  it('leaves what was seen of the object as it is', async () => {
+  it("leaves the object's observed status unchanged", async () => {
     const ready = {
       type: 'Ready',
       status: 'True',
@@ -84,13 +84,13 @@ describe('a reconcile that throws', () => {
     expect(condition('Reconciled')?.status).toBe('False');
   });
 
-  it('is written once, though its message has another number each time', async () => {
+  it('is written once, although its message has another number each time', async () => {
     const { afterRuns, writes } = garden((run) => new Error(`127.0.0.1:${40_000 + run} said no after ${run} ms`));
     await afterRuns(20);
     expect(writes()).toBe(1);
   });
 
-  it('is not told a second time where a condition says it already', async () => {
+  it('is not reported again where a condition has it already', async () => {
     const said = {
       type: 'Ready',
       status: 'False',
@@ -110,7 +110,7 @@ describe('a reconcile that throws', () => {
     expect(writes()).toBe(0);
   });
 
-  it('is told of a connection that stays broken', async () => {
+  it('of a permanently broken connection is reported', async () => {
     const { afterRuns, condition } = garden(() => new KubeUnreachableError('GET /x', new Error('socket hang up')));
     await afterRuns(4);
     expect(condition('Reconciled')?.codes).toEqual(['ERR_RETRYABLE_INFRA_DEPENDENCIES']);

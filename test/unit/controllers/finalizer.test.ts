@@ -65,7 +65,7 @@ function testbed(
   return { server, run, known: () => known?.metadata };
 }
 
-it('puts our finalizer beside those of others, once', async () => {
+it("addFinalizer adds Coppice's finalizer beside others, once", async () => {
   const { server, run, known } = testbed({ finalizers: [OTHER] });
   await run(true);
   expect(known()?.finalizers).toEqual([OTHER, FINALIZER]);
@@ -73,13 +73,13 @@ it('puts our finalizer beside those of others, once', async () => {
   expect(server.writes).toBe(1);
 });
 
-it('takes off ours alone', async () => {
+it("removeFinalizer removes Coppice's only", async () => {
   const { run, known } = testbed({ finalizers: [FINALIZER, OTHER], deletionTimestamp: '2026-01-01T00:00:00Z' });
   await run(false);
   expect(known()?.finalizers).toEqual([OTHER]);
 });
 
-it('loses no finalizer that somebody has put on since the object was read, and begins nothing anew because its status was written', async () => {
+it('removeFinalizer keeps finalizers added since the read, and ignores status writes', async () => {
   const before = { finalizers: [FINALIZER], resourceVersion: '5' };
   const now = { finalizers: [FINALIZER, OTHER] };
   const { server, run } = testbed(now, before);
@@ -87,27 +87,27 @@ it('loses no finalizer that somebody has put on since the object was read, and b
   expect(server.object?.metadata.finalizers).toEqual([OTHER]);
 });
 
-it('takes off no finalizer of others that has come to stand where ours was', async () => {
+it("removeFinalizer removes no foreign finalizer in the former position of Coppice's", async () => {
   const before = { finalizers: [OTHER, FINALIZER] };
   const { server, run } = testbed({ finalizers: [FINALIZER, OTHER] }, before);
   await expect(run(false, before)).rejects.toThrow(/422/);
   expect(server.writes).toBe(0);
 });
 
-it('puts back no finalizer that somebody has taken off', async () => {
+it('removeFinalizer restores no finalizer that somebody removed', async () => {
   const before = { finalizers: [OTHER], resourceVersion: '5' };
   const { server, run } = testbed({}, before);
   await expect(run(true, before)).rejects.toThrow(/409/);
   expect(server.writes).toBe(0);
 });
 
-it('lets nothing else go that came under the same name', async () => {
+it('removeFinalizer affects no new object of the same name', async () => {
   const { server, run } = testbed({ uid: 'new', finalizers: [FINALIZER] });
   await expect(run(false, { finalizers: [FINALIZER] })).rejects.toThrow(/422/);
   expect(server.writes).toBe(0);
 });
 
-it('is done when the object has gone, but not when it was to be held', async () => {
+it('a finalizer write succeeds for a deleted object, except when adding', async () => {
   const gone = testbed({ finalizers: [FINALIZER] });
   gone.server.object = undefined;
   await gone.run(false);
@@ -116,13 +116,13 @@ it('is done when the object has gone, but not when it was to be held', async () 
   await expect(lost.run(true)).rejects.toThrow(/404/);
 });
 
-it('does not hold what is on its way out, which the server would refuse', async () => {
+it('addFinalizer does not apply to an object being deleted, which the server would reject', async () => {
   const { server, run } = testbed({ deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [OTHER] });
   await run(true);
   expect(server.writes).toBe(0);
 });
 
-it('brings the labels with the finalizer, also where that is there already', async () => {
+it('addFinalizer adds labels too, also where the finalizer exists', async () => {
   const { server, run, known } = testbed({ finalizers: [FINALIZER] });
   await run(true, undefined, { role: 'credentials' });
   expect(known()?.labels).toEqual({ role: 'credentials' });

@@ -132,7 +132,7 @@ describe('an API server that has served', () => {
     return { asked, isSilent, pass, end };
   }
 
-  it('is said to be silent ten seconds after it was truly asked, however long that took to come about', async () => {
+  it('is reported silent ten seconds after an actual request, however late that was', async () => {
     const pod = Promise.withResolvers<void>();
     const { asked, isSilent, pass, end } = await connecting(async () => false, pod.promise);
     await pass(9);
@@ -146,7 +146,7 @@ describe('an API server that has served', () => {
     await end();
   });
 
-  it('is not said to be silent once it has answered, though reading what is in it takes long', async () => {
+  it('is not reported silent once it has answered, although reading its objects takes long', async () => {
     const start = vi
       .spyOn(ClusterConnection.prototype, 'start')
       .mockImplementation(
@@ -196,12 +196,12 @@ describe('an API server whose pod does not run', () => {
     );
   });
 
-  it('has as long as its image is made, which takes up to half an hour', async () => {
+  it('has as long as its image is built, up to half an hour', async () => {
     const told = { [ANNOTATIONS.imageProgress]: 'this machine is building Kubernetes 1.35.4, about 14 min left' };
     expect(await isWaitedFor(waiting(told), 30)).toBe(true);
   });
 
-  it('is not waited for on and on once its image cannot be made, and the reason is passed on', async () => {
+  it('is no longer awaited once its image cannot be built, and the reason is reported', async () => {
     const told = { [ANNOTATIONS.imageFailure]: 'this machine cannot make Kubernetes 1.35.4: no space left on device' };
     expect(await isWaitedFor(waiting(told), 5)).toMatch(/ImageCannotBeMade: .*no space left on device$/);
   });

@@ -4,7 +4,7 @@ import { Registry } from '../../../operator/kube/metrics.ts';
 
 const having = (type: string, status: string) => ({ status: { conditions: [{ type, status }] } });
 
-it('counts clusters by phase, and seeds and backups by whether they are ready', async () => {
+it('fleet metrics count clusters by phase, and seeds and backups by readiness', async () => {
   let clusters: object[] = [{ status: { phase: 'Ready' } }, { status: { phase: 'Ready' } }, {}];
   const seeds = [having('Ready', 'True'), having('Ready', 'False'), {}];
   // One whose seed has no bucket says nothing of backups.

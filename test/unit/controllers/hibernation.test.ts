@@ -144,7 +144,7 @@ const ALL = [
   'etcd-main to 0',
 ];
 
-it('has machines go first, then what works through the API server, that, and after a last snapshot etcd', async () => {
+it('a shoot falls asleep in order: machines, API server clients, API server, and after a last snapshot etcd', async () => {
   const testbed = new Testbed();
   expect(await testbed.run()).toEqual([]);
   expect(testbed.did).toEqual(ALL);
@@ -152,7 +152,7 @@ it('has machines go first, then what works through the API server, that, and aft
   expect(podsLeft(testbed.op)).toEqual([]);
 });
 
-it('closes the connection to the API server before that ends, so that nobody takes it for an outage', async () => {
+it('a shoot that falls asleep closes its connection before the API server ends, so that no outage is reported', async () => {
   const testbed = new Testbed();
   const { state } = testbed.op;
   state.usable = { ok: true, message: 'works' };
@@ -162,7 +162,7 @@ it('closes the connection to the API server before that ends, so that nobody tak
   expect(state.usable).toBeUndefined();
 });
 
-it('writes nothing once it sleeps, and asks no API server', async () => {
+it('a sleeping shoot causes no write and no request', async () => {
   const testbed = new Testbed();
   await testbed.run();
   expect(await testbed.run()).toEqual([]);
@@ -183,7 +183,7 @@ it.each([
   expect(isAnythingUp(testbed.op)).toBe(false);
 });
 
-it('withdraws machines that have not started without a connection to the cluster', async () => {
+it('a shoot that falls asleep withdraws machines that never started, without a connection', async () => {
   const testbed = new Testbed();
   const withdrawn: string[][] = [];
   Object.assign(testbed.op, {
@@ -213,7 +213,7 @@ it('withdraws machines that have not started without a connection to the cluster
   for (const id of ['api-server-serves', 'scale-in', 'roll']) expect(ids).not.toContain(id);
 });
 
-it('keeps etcd until its last snapshot was taken', async () => {
+it('a shoot that falls asleep keeps etcd until its last snapshot', async () => {
   const testbed = new Testbed();
   testbed.snapshotFails = true;
   expect(await testbed.run()).toEqual(['last-snapshot']);
@@ -223,7 +223,7 @@ it('keeps etcd until its last snapshot was taken', async () => {
   expect(testbed.did).toEqual(['snapshot', 'etcd-main to 0']);
 });
 
-it('removes machines that came after the API server had gone', async () => {
+it('a sleeping shoot removes machines that came after the API server ended', async () => {
   const testbed = new Testbed();
   await testbed.run();
   testbed.machines = ['late-1', 'late-2'];
@@ -231,7 +231,7 @@ it('removes machines that came after the API server had gone', async () => {
   expect(testbed.did).toEqual(['remove default: late-1,late-2, 0 stay']);
 });
 
-it('wakes with as many members of etcd as it had, whatever it is asked for meanwhile', async () => {
+it('a shoot wakes with its previous number of etcd members, whatever is requested meanwhile', async () => {
   const testbed = new Testbed();
   const live = () => testbed.op.seed.statefulSets.get(`${NS}/etcd-main`);
   expect(etcdSizeAwake(live())).toBe(3);
@@ -264,7 +264,7 @@ it.each([
   expect(operationTypeOf({ shoot, sleeps })).toBe(type);
 });
 
-it('a shoot goes on running that ran under an operator which did not act on the field, until that is changed', () => {
+it('a shoot keeps running after an operator that ignored the hibernation field, until the field changes', () => {
   const spec = { hibernation: { enabled: true } };
   const status = (...unacted: string[]) => ({
     ...operation('Reconcile', 'Succeeded'),
@@ -291,7 +291,7 @@ it.each([
   expect(operationTypeOf({ shoot: shootWith({}, operation(type, state)), sleeps: false })).toBe(next);
 });
 
-it('a control plane on machines of the cluster itself does not sleep: nothing could wake it', () => {
+it("a control plane on the cluster's own machines does not sleep, since nothing could wake it", () => {
   const workers = [{ name: 'control-plane', controlPlane: {} }];
   const spec = { hibernation: { enabled: true }, provider: { type: 'local', workers } };
   expect(isToSleep(shootWith(spec, operation('Create', 'Succeeded')))).toBe(false);
@@ -320,7 +320,7 @@ const told = (status: ReturnType<typeof sleepingStatus>, type: string) => {
   return [is, reason];
 };
 
-it('says that it sleeps, and of no part that it has failed', () => {
+it('a sleeping shoot reports that, and no failed part', () => {
   const status = sleepingStatus(facts(), NOW);
   expect(told(status, 'Hibernated')).toEqual(['True', 'NoControlPlane']);
   expect(told(status, 'APIServerAvailable')).toEqual(['False', 'Hibernated']);
@@ -358,14 +358,14 @@ it.each([
   expect(told(sleepingStatus(facts({ shoot, usable, isServing: true }), NOW), 'APIServerAvailable')).toEqual(is);
 });
 
-it('counts nodes as they were last seen while its API server does not answer', () => {
+it('a shoot without an answering API server reports its nodes as last seen', () => {
   const nodes = { desired: 0, current: 2, ready: 2 };
   const shoot = shootWith({ hibernation: { enabled: true } }, { nodes });
   expect(sleepingStatus(facts({ shoot, isServing: true, isAnythingUp: true }), NOW).nodes).toEqual(nodes);
   expect(sleepingStatus(facts({ shoot }), NOW).nodes).toEqual({ desired: 0, current: 0, ready: 0 });
 });
 
-it('says what keeps it from falling asleep', () => {
+it('a shoot reports what keeps it awake', () => {
   const errors = [{ taskID: 'last-snapshot', description: 'the bucket does not answer', codes: [] }];
   const status = sleepingStatus(facts({ isAnythingUp: true, errors }), NOW);
   expect(findCondition(status.conditions, 'Ready')).toMatchObject({
@@ -374,7 +374,7 @@ it('says what keeps it from falling asleep', () => {
   });
 });
 
-it('says of one that wakes that its API server is started, not that it does not answer', () => {
+it('a waking shoot reports that its API server starts, not that it does not answer', () => {
   const conditions = [{ type: 'APIServerAvailable', status: 'False', reason: 'Hibernated', message: 'sleeps' }];
   const lastOperation = { type: 'Wake', state: 'Processing' };
   const shoot = shootWith({}, { conditions, lastOperation });

@@ -43,7 +43,7 @@ const going = (name: string, labels: Record<string, string>, pool = 'a'): Node =
   return { ...made, metadata: { ...metadata, labels: { ...metadata.labels, ...labels } } };
 };
 
-describe('what a cloud takes away of a cluster', () => {
+describe('a reclaimed machine of a cluster', () => {
   const noted = (cluster: WorkerCluster, nodes: readonly Node[]) => {
     const capacity = new DepletedOffers(() => new Date(NOW));
     noteInterrupted({ profiles, capacity }, cluster, nodes);
@@ -54,7 +54,7 @@ describe('what a cloud takes away of a cluster', () => {
       );
   };
 
-  it('is remembered as it was on offer, of spot machines alone', () => {
+  it('is remembered by its offer, for spot machines only', () => {
     const nodes = [
       going('n1', { [TYPE]: 'large', [ZONE]: 'here-b' }),
       going('n2', { [TYPE]: 'medium', [ZONE]: 'here-a' }, 'steady'),
@@ -63,7 +63,7 @@ describe('what a cloud takes away of a cluster', () => {
     expect(noted(CLUSTER, nodes)).toEqual(['cloud here-b large spot']);
   });
 
-  it('is remembered in the place that the cluster fell back to', () => {
+  it("is remembered at the cluster's fallback place", () => {
     const east = going('n1', { [TYPE]: 'medium', [ZONE]: 'here-east-a' });
     const other = going('n1', { [TYPE]: 'tiny', [ZONE]: 'there-b' });
     expect(noted(inRegion('here-east'), [east])).toEqual(['cloud here-east-a medium spot']);
@@ -71,14 +71,14 @@ describe('what a cloud takes away of a cluster', () => {
     expect(noted(CLUSTER, [east, other])).toEqual([]);
   });
 
-  it('is not known to clusters of other namespaces: whoever writes its nodes could say so of any machines', () => {
+  it('does not affect other namespaces, since tenants can write nodes', () => {
     const capacity = new DepletedOffers(() => new Date(NOW));
     noteInterrupted({ profiles, capacity }, CLUSTER, [going('n1', { [TYPE]: 'large', [ZONE]: 'here-b' })]);
     const knownTo = (namespace: string) => capacity.known({ namespace, uid: 'u2' }).depleted.length;
     expect(['shop', 'other'].map(knownTo)).toEqual([1, 0]);
   });
 
-  it('is no more than its pool and the CloudProfile have, whatever nodes and spec say, and each offer once', () => {
+  it("is limited to the pool's and CloudProfile's offers, each once", () => {
     const zone = { [ZONE]: 'here-a' };
     const nodes = ['medium', 'medium', 'huge', 'none', ...Array.from({ length: 2_000 }, (_, index) => `t${index}`)];
     const labelled = nodes.map((type, index) => going(`n${index}`, { [TYPE]: type, ...zone }));
@@ -90,7 +90,7 @@ describe('what a cloud takes away of a cluster', () => {
     expect(noted(asking({ zones: ['nowhere'] }), labelled)).toEqual([]);
   });
 
-  it('counts once, of nodes that are there', () => {
+  it('counts once, for existing nodes', () => {
     let now = NOW;
     const capacity = new DepletedOffers(() => new Date(now));
     const look = (...nodes: Node[]) => {

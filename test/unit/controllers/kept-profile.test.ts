@@ -86,7 +86,7 @@ function garden() {
   };
 }
 
-describe('a profile that no longer has what a cluster uses', () => {
+describe('a profile that lost entries a cluster uses', () => {
   it('does not stop the cluster, which can also grow', async () => {
     const { look, change, takeAway, shoot, accepted } = garden();
     await look();
@@ -99,7 +99,7 @@ describe('a profile that no longer has what a cluster uses', () => {
     expect(shoot().spec).toMatchObject({ region: 'north', kubernetes: { version: '1.36.3' } });
   });
 
-  it('refuses new wishes for it, in a condition', async () => {
+  it('refuses new requests for them, in a condition', async () => {
     const { look, change, takeAway, shoot, accepted } = garden();
     await look();
     await takeAway();
@@ -110,7 +110,7 @@ describe('a profile that no longer has what a cluster uses', () => {
     expect(shoot().spec.provider.workers?.[0]?.machine.type).toBe('small');
   });
 
-  it('leaves the Shoot valid to the provider of its machines, with what these machines are', async () => {
+  it("keeps the Shoot valid for its provider, with the machines' properties", async () => {
     const { look, takeAway, shoot, profile } = garden();
     await look();
     await takeAway();
@@ -139,14 +139,14 @@ describe('a profile that no longer has what a cluster uses', () => {
   });
 });
 
-it('a profile that still has all of it is left as it is', () => {
+it('a profile with all entries is passed on unchanged', () => {
   const profile = buildCloudProfile({ metadata: { name: 'simulated' }, spec: before });
   const inUse = { versions: ['1.36.3'], region: 'north', zones: ['a'], machineTypes: ['small'] };
   expect(keptFor(profile, inUse, NOW)).toBe(profile);
   expect(keptFor(profile, { versions: [], region: undefined, zones: [], machineTypes: [] }, NOW)).toBe(profile);
 });
 
-it('a cluster that a cloud manages keeps its ranges when the profile gets others, or its network would be made anew', () => {
+it("a managed cluster keeps its ranges when the profile's change, since its network would be recreated", () => {
   const cluster = buildWorkerCluster({ metadata: { name: 'one' }, spec: { cloudProvider: 'simulated' } });
   const cidrs = { pods: '10.1.0.0/16', services: '10.2.0.0/16' };
   const profile = buildCloudProfile({ metadata: { name: 'simulated' }, spec: before });

@@ -66,8 +66,8 @@ const shoot = (of = 'c-1'): Shoot =>
     status: { seedName: 'local' },
   });
 
-describe('what is asked for', () => {
-  it('lasts an hour unless somebody asks for more or less, ten minutes to a day', () => {
+describe('a kubeconfig request', () => {
+  it('is for an hour by default, and ten minutes to a day on request', () => {
     expect(readRequest(request(), 'admin', 1)).toEqual({
       user: 'ada',
       role: 'admin',
@@ -93,7 +93,7 @@ describe('what is asked for', () => {
     expect(readRequest(csr, 'admin', recent)).toMatchObject({ reason });
   });
 
-  it('is kept without what a tenant has added to it, and once it is answered without the request', () => {
+  it("is cached without a tenant's additions, and once answered without its text", () => {
     const { metadata } = request();
     const more = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`${LABELS.workerCluster}-${at}`, 'x']));
     const added = { annotations: { big: 'x'.repeat(100_000) }, labels: { ...metadata.labels, ...more } };
@@ -109,7 +109,7 @@ describe('what is asked for', () => {
   });
 });
 
-describe('who gets one', () => {
+describe('the permitted requester of a kubeconfig', () => {
   const of = { user: 'ada', role: 'admin', namespace: 'shop', name: 'blue', seconds: 600 } as const;
   const view = { allowed: true, cluster: cluster('Hosted'), shoot: shoot() };
 
@@ -132,7 +132,7 @@ describe('who gets one', () => {
   ])('%s', (_, change, reason) => expect(kubeconfigRefusalOf(of, { ...view, ...change })).toMatchObject({ reason }));
 });
 
-describe('answering', () => {
+describe('answering a kubeconfig request', () => {
   /** A garden with one request. */
   function garden(csr: CertificateSigningRequest, allowed = true, now = NOW, recent = 1) {
     let current: CertificateSigningRequest | undefined = csr;
@@ -169,7 +169,7 @@ describe('answering', () => {
     return { answer, reviews, now: () => current };
   }
 
-  it('signs for the key of whoever asks, by their name, for as long as they asked, and sends no key', async () => {
+  it("signs the requester's key for the requester's name and the requested time, and sends no key", async () => {
     const { answer, now, reviews } = garden(request({ expirationSeconds: 1800, extra: { of: ['x'] }, uid: 'u' }));
     await answer();
     const pems = Buffer.from(now()!.status!.certificate!, 'base64').toString();
@@ -199,14 +199,14 @@ describe('answering', () => {
     ]);
   });
 
-  it('makes no administrator of Kubernetes out of somebody who is called like one', async () => {
+  it('makes no Kubernetes administrator of a requester with such a name', async () => {
     const { answer, now } = garden(request({ username: 'system:kube-controller-manager', groups: ['system:masters'] }));
     await answer();
     const { subject } = new X509Certificate(Buffer.from(now()!.status!.certificate!, 'base64'));
     expect(subject.split('\n').sort()).toEqual(['CN=garden:system:kube-controller-manager', 'O=coppice:admins']);
   });
 
-  it('goes on where an operator ended between approval and signature, and asks again who may', async () => {
+  it('continues after a crash between approval and signature, and checks rights again', async () => {
     const approved = { ...request(), status: { conditions: [{ type: 'Approved', status: 'True' as const }] } };
     const good = garden(approved);
     await good.answer();
@@ -219,7 +219,7 @@ describe('answering', () => {
     expect(taken.now()!.status!.certificate).toBeUndefined();
   });
 
-  it('denies whom RBAC does not let, with what they lack', async () => {
+  it('denies requesters without RBAC rights, and names the missing right', async () => {
     const { answer, now } = garden(request(), false);
     await answer();
     expect(now()!.status!.conditions).toMatchObject([
@@ -241,7 +241,7 @@ describe('answering', () => {
     expect(now()!.status!.conditions).toMatchObject([{ type: 'Denied', reason: 'WrongKey' }]);
   });
 
-  it('keeps no request for longer than ten minutes, answered or not', async () => {
+  it('keeps no request for longer than ten minutes', async () => {
     const answered = { ...request(), status: { certificate: 'x' } };
     expect(await garden(answered).answer()).toEqual({ requeueAfterMs: RECENT_MS });
     for (const csr of [answered, request()]) {
@@ -251,7 +251,7 @@ describe('answering', () => {
     }
   });
 
-  it('deletes requests of a flood without another write, once a requester has as many as are stored', async () => {
+  it('deletes requests of a flood without a further write, beyond a limit per requester', async () => {
     const refused = garden(request(), true, NOW, MOST_STORED);
     await refused.answer();
     expect(refused.now()!.status!.conditions).toMatchObject([{ type: 'Denied', reason: 'TooManyRequests' }]);
@@ -260,7 +260,7 @@ describe('answering', () => {
     expect([deleted.now(), deleted.reviews]).toEqual([undefined, []]);
   });
 
-  it('a requester whose request was deleted is told to ask less often', async () => {
+  it('tells a requester with a deleted request to ask less often', async () => {
     const status = { reason: 'NotFound', code: 404, message: 'not found' };
     const get = () => Promise.reject(new KubeApiError('GET /x', 404, status));
     const client = partOf<Parameters<typeof askForCertificate>[0]>({ create: async () => ({}), get });
@@ -268,14 +268,14 @@ describe('answering', () => {
     await expect(askForCertificate(client, wanted, new AbortController().signal)).rejects.toThrow(/you make too many/);
   });
 
-  it('leaves requests for other signers alone', async () => {
+  it('ignores requests for other signers', async () => {
     const { answer, now, reviews } = garden(request({ signerName: 'kubernetes.io/kube-apiserver-client' }));
     await answer();
     expect([now()!.status, reviews]).toEqual([undefined, []]);
   });
 });
 
-describe('requesters take turns', () => {
+describe('the turns of requesters', () => {
   const by = (username: string, at: number) => {
     const { metadata, ...csr } = request({ username });
     return { ...csr, metadata: { ...metadata, name: `${username.replaceAll(/\W/g, '-')}-${at}` } };
@@ -294,7 +294,7 @@ describe('requesters take turns', () => {
     for (const { metadata } of theirs) expect(first.some((key) => key!.endsWith(`/${metadata.name}`))).toBe(true);
   });
 
-  it('never two of them together, whatever their names', () => {
+  it('are separate for any names', () => {
     const turns = [
       'evil',
       account('evil', 'app'),

@@ -75,13 +75,13 @@ const MASTER = ['O=system:masters', 'CN=kube-apiserver-kubelet-client'];
 const NAMED = ['CN=kube-apiserver-kubelet-client'];
 const BINDING = 'ClusterRoleBinding kubeadm:apiserver-kubelet-client';
 
-it('API servers of a cluster that is made call kubelets without rights of their own', async () => {
+it('API servers of a new cluster call kubelets without rights of their own', async () => {
   const made = await cluster(false);
   expect((await made.look()).subject).toEqual(NAMED);
   expect(made.applied).toContain(BINDING);
 });
 
-it('those of an earlier version keep their rights until what replaces them is applied, and then lose them soon', async () => {
+it('API servers of an earlier version keep their kubelet rights until the replacement is applied, and lose them soon after', async () => {
   const earlier = await cluster(true);
   const first = await earlier.look();
   expect(first.subject).toEqual(MASTER);
@@ -91,7 +91,7 @@ it('those of an earlier version keep their rights until what replaces them is ap
   expect(await earlier.look()).toMatchObject({ subject: NAMED, againMs: HOUR });
 });
 
-it('one that is old by then is renewed with its rights, so that logs and exec do not fail meanwhile', async () => {
+it('an expiring kubelet client certificate is renewed with its rights, so that logs and exec keep working', async () => {
   const earlier = await cluster(true);
   earlier.now = later(55);
   const { subject, validToDate } = await earlier.look();
@@ -99,7 +99,7 @@ it('one that is old by then is renewed with its rights, so that logs and exec do
   expect((await earlier.look()).subject).toEqual(NAMED);
 });
 
-it('where an admission policy of the cluster refuses the binding, logs and exec go on, and it is tried ever more seldom', async () => {
+it('logs and exec keep working where an admission policy rejects the kubelet binding, with growing retries', async () => {
   const earlier = await cluster(true);
   earlier.refuses = (kind) => kind === 'ClusterRoleBinding';
   const waits: number[] = [];
@@ -115,7 +115,7 @@ it('where an admission policy of the cluster refuses the binding, logs and exec 
   expect((await earlier.look()).subject).toEqual(NAMED);
 });
 
-it('where it refuses another object only, they lose them all the same, and that is tried ever more seldom', async () => {
+it('kubelet rights are removed where another object is rejected, with growing retries', async () => {
   const earlier = await cluster(true);
   earlier.refuses = (kind) => kind === 'Endpoints';
   expect((await earlier.look()).subject).toEqual(MASTER);

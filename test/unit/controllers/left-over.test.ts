@@ -26,7 +26,7 @@ async function closed(found: KubeObject[], shoot?: object): Promise<unknown[]> {
   ]);
 }
 
-it('what a shoot left that vanished is closed, and nothing that came after it', async () => {
+it('left-overs of a vanished shoot are closed, and nothing newer', async () => {
   expect(await closed([namespace()])).toEqual([['shoot--shop--a', { uid: 'u1' }]]);
 });
 
@@ -39,7 +39,7 @@ it.each([
   expect(await closed([found], shoot)).toEqual([]);
 });
 
-describe('what a shoot with machines in a cloud left there, which was deleted by force', () => {
+describe('cloud machines of a shoot deleted by force', () => {
   const shoot = buildShoot({
     metadata: { name: 'a', namespace: 'shop', uid: 'u1' },
     spec: { cloudProfile: { name: 'clouds' } },
@@ -64,12 +64,12 @@ describe('what a shoot with machines in a cloud left there, which was deleted by
     return events;
   }
 
-  it('is told, with what to do', async () => {
+  it('are reported, with advice', async () => {
     expect(await told(() => [tag('u1', 'pool-a'), tag('u2', 'of-another')])).toEqual([
       'LeftBehind Shoot shop/a was deleted by force: 1 resources are left in account account-1; "coppice sweep" lists them, "coppice sweep --yes" removes them: group pool-a',
     ]);
   });
-  it('is told by its tag where the cloud cannot be asked', async () => {
+  it('are reported by tag where the cloud cannot be queried', async () => {
     const refuse = () => {
       throw new Error('the key is not known');
     };

@@ -124,7 +124,7 @@ describe('hibernation', () => {
     expect([sleep.asleep, sleep.next]).toEqual([asleep, next && at(next)]);
   });
 
-  it('that an earlier operator did not act on puts no running cluster to sleep; who writes it anew is heard', () => {
+  it('ignored by an earlier operator puts no running cluster to sleep, until it is written again', () => {
     // As operators of commit d22f180 tell of hosted clusters.
     const message = 'the spec was accepted; these fields are stored without effect yet: hibernation, maintenance';
     const conditions = [{ type: 'SpecAccepted', status: 'True', message }];
@@ -145,13 +145,13 @@ describe('hibernation', () => {
     expect(sleepOf(cluster(spec, { ...status, hibernation: off }), at('21T12:00:00')).asleep).toBe(true);
   });
 
-  it('says the same at every look in between: an idle fleet writes nothing', () => {
+  it('causes no write between its changes', () => {
     const first = sleepOf(cluster({ hibernation: { schedules } }), at('20T20:00:00')).status;
     const again = sleepOf(cluster({ hibernation: { schedules } }, { hibernation: first }), at('20T23:00:00')).status;
     expect(again).toEqual(first);
   });
 
-  describe('with an order of a policy', () => {
+  describe("with a policy's sleep order", () => {
     const order = (asleep: boolean, time = '2026-11-21T10:00:00Z') => ({
       asleep,
       by: 'BurstPolicy a/b',
@@ -244,7 +244,7 @@ describe('hibernation', () => {
       ],
     ])('%s', (_, hibernation, steps, asleep) => expect(looks(hibernation, ...steps)).toEqual(asleep));
 
-    it('says the same at every look in between', () => {
+    it('causes no write between its changes', () => {
       const spec = { hibernation: { enabled: true } };
       const first = sleepOf(cluster(spec), at('21T10:01:00'), order(false)).status;
       expect(first).toMatchObject({ asleep: false, enabled: true, order: { by: 'BurstPolicy a/b', otherwise: true } });
@@ -252,7 +252,7 @@ describe('hibernation', () => {
     });
   });
 
-  it('refuses what it cannot understand', () => {
+  it('rejects what it cannot parse', () => {
     const wrong = [{ start: '0 25 * * *', end: '0 6 * * 1-5', location: 'Atlantis' }];
     const problems = hibernationProblems(cluster({ hibernation: { schedules: wrong } }));
     expect(problems.map(({ field }) => field)).toEqual([

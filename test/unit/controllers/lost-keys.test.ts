@@ -44,7 +44,7 @@ function change(data: Record<string, string>): void {
 const without = (...files: string[]) =>
   Object.fromEntries(Object.entries(stored()!).filter(([file]) => !files.includes(file)));
 
-it('an operator that has the keys in memory writes a deleted Secret back as it was, and tells', async () => {
+it('an operator with keys in memory restores a deleted Secret, and reports it', async () => {
   await issue(shoot);
   const before = stored();
   await deleteKeys();
@@ -53,7 +53,7 @@ it('an operator that has the keys in memory writes a deleted Secret back as it w
   expect(operator.events).toEqual(['Warning KeysRestored']);
 });
 
-it('an operator that has just started makes no other keys of a cluster that has served, says so, and goes on once they are restored', async () => {
+it('a restarted operator generates no new keys for a cluster that has served, reports it, and continues once they are restored', async () => {
   await issue(shoot);
   const before = seed.find<Secret>(SECRETS, PKI_SECRET, NS)!;
   await deleteKeys();
@@ -95,7 +95,7 @@ it.each<[string, (op: Operation) => void]>([
   expect(stored()).toBeUndefined();
 });
 
-it('a cluster that nothing was made of yet gets its first keys', async () => {
+it('a cluster without any resources gets its first keys', async () => {
   seed.put({
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
@@ -152,7 +152,7 @@ it.each<[string, () => Promise<Record<string, string>>]>([
   expect(operator.events).toEqual(['Warning KeysRestored']);
 });
 
-it('garbage in place of the key of tokens is told where no operator has the key', async () => {
+it('an invalid token key is reported where no operator has the key', async () => {
   await issue(shoot);
   change({ ...stored()!, 'sa.key': btoa('garbage') });
   const damaged = stored();
@@ -161,7 +161,7 @@ it('garbage in place of the key of tokens is told where no operator has the key'
   expect(stored()).toEqual(damaged);
 });
 
-it('the public half of the key of tokens is made from the other half', async () => {
+it('the public token key is derived from the private key', async () => {
   await issue(shoot);
   const before = stored();
   change({ ...before!, 'sa.pub': btoa('garbage') });
@@ -172,7 +172,7 @@ it('the public half of the key of tokens is made from the other half', async () 
   expect(stored()).toEqual(before);
 });
 
-it('an authority whose certificate and key do not belong together is not replaced', async () => {
+it('a CA whose certificate and key do not match is not replaced', async () => {
   await issue(shoot);
   const other = new MemoryApiServer();
   await issue(
@@ -188,7 +188,7 @@ it('an authority whose certificate and key do not belong together is not replace
   ).rejects.toThrow(/lost ca,/);
 });
 
-it('keys of an earlier cluster of the same name are not written back', async () => {
+it('keys of an earlier cluster of the same name are not restored', async () => {
   await issue(shoot);
   const before = stored()!['ca.crt'];
   await deleteKeys();
@@ -196,7 +196,7 @@ it('keys of an earlier cluster of the same name are not written back', async () 
   expect(stored()!['ca.crt']).not.toBe(before);
 });
 
-it('a cluster that sleeps keeps its keys in the same way', async () => {
+it('a sleeping cluster keeps its keys in the same way', async () => {
   await issue(shoot);
   const before = stored();
   await deleteKeys();
@@ -206,7 +206,7 @@ it('a cluster that sleeps keeps its keys in the same way', async () => {
   await expect(keepKeys(operatorInSeed(seed, () => NOW).operation(served), signal)).rejects.toThrow(/makes no other/);
 });
 
-it('of two operators that give a new cluster keys at once, both go on with those that were stored first', async () => {
+it('two operators that give a new cluster keys at once both use those stored first', async () => {
   const other = operatorInSeed(seed, () => NOW);
   const [one, two] = await Promise.all([issue(shoot), issue(shoot, other)]);
   expect(two.pki['ca.key']).toBe(one.pki['ca.key']);
@@ -214,7 +214,7 @@ it('of two operators that give a new cluster keys at once, both go on with those
   expect(seed.writes).toEqual([`create secrets ${NS}/${PKI_SECRET}`]);
 });
 
-it('a machine can be taken away of a cluster whose keys are gone in part', async () => {
+it('a machine can be removed from a cluster with partly lost keys', async () => {
   await issue(shoot);
   change(without('ca.crt'));
   const { 'ca.crt': _, ...pki } = { 'ca.crt': '', 'ca.key': 'left' };

@@ -65,27 +65,27 @@ function testbed(nodes: readonly string[]) {
 
 const NEVER = new AbortController().signal;
 
-describe('what machines join a control plane with', () => {
-  it('is there for one that is to be made, though nodes of machines that have gone look as if none were', async () => {
+describe('the join data of a control plane', () => {
+  it('exists for a machine to be created, although nodes of removed machines seem to suffice', async () => {
     const { join, tokensFor, asked, applied } = testbed(['a', 'gone', 'c', 'd']);
     await join.prepare(4, 3, 3);
     expect([tokensFor, asked, applied]).toEqual([[5], [4], ['kubeadm-certs']]);
   });
 
-  it('is the version that is wanted, which the cluster says before a machine of it is asked for', async () => {
+  it('has the desired version, which the cluster states before a machine is requested', async () => {
     const { join, versions } = testbed(['a']);
     await join.prepare(2, 1, 1);
     expect(versions).toEqual([`v${values.version}`]);
   });
 
-  it('stays what it was told while one is on its way in: by another token it could not read the keys', async () => {
+  it('is constant while a machine joins: with another token it could not read the keys', async () => {
     const { join, tokensFor, applied } = testbed(['a', 'b', 'c']);
     await join.prepare(4, 4, 3);
     await join.prepare(4, 4, 3);
     expect([tokensFor, applied]).toEqual([[0, 0], ['kubeadm-certs']]);
   });
 
-  it('is encrypted anew for another token', async () => {
+  it('is encrypted again for another token', async () => {
     const { join, renew, applied } = testbed(['a']);
     await join.prepare(3, 1, 1);
     renew();
@@ -93,7 +93,7 @@ describe('what machines join a control plane with', () => {
     expect(applied).toEqual(['kubeadm-certs', 'kubeadm-certs']);
   });
 
-  it('is kept from everybody where all have joined', async () => {
+  it('is hidden once all machines have joined', async () => {
     const { join, tokensFor, applied } = testbed(['a', 'b', 'c']);
     await join.prepare(3, 3, 3);
     expect([tokensFor, applied]).toEqual([[0], []]);

@@ -34,7 +34,7 @@ function testbed() {
   return { op, gone, removed };
 }
 
-it('ends only when what it began for other pools has ended, and then says what failed', async () => {
+it('machine removal ends only when its work for other pools has ended, and then reports the failure', async () => {
   const { op, gone, removed } = testbed();
   let isOver = false;
   const taken = takeAway(op, [plan('refused'), plan('slow')], 'ScaledIn', new AbortController().signal)
@@ -50,7 +50,7 @@ it('ends only when what it began for other pools has ended, and then says what f
   expect(removed).toEqual(['slow']);
 });
 
-it('takes no machine away once that is no longer wanted', async () => {
+it('machine removal stops once it is no longer desired', async () => {
   const { op, gone, removed } = testbed();
   gone.resolve();
   const ended = AbortSignal.abort(new Error('the cluster is being changed'));
@@ -58,7 +58,7 @@ it('takes no machine away once that is no longer wanted', async () => {
   expect(removed).toEqual([]);
 });
 
-it('notices a pod that ends before its eviction is answered', async () => {
+it('a drain notices a pod that ends before its eviction is answered', async () => {
   const { op, gone, removed } = testbed();
   gone.resolve();
   const pods = new Set([{ metadata: { name: 'web', namespace: 'shop', uid: 'web' }, spec: { containers: [] } }]);
@@ -96,7 +96,7 @@ it('notices a pod that ends before its eviction is answered', async () => {
   expect(listeners.size).toBe(0);
 });
 
-it('takes back the cordon of a node that may stay, and not that of a control-plane machine, which others drain', async () => {
+it('a kept node is uncordoned, except a control plane machine that another drain cordoned', async () => {
   const cordoned = (name: string, pool: string) => ({
     metadata: { name, labels: { [LABELS.pool]: pool }, annotations: { [DRAINING_ANNOTATION]: '1970-01-01T00:00:00Z' } },
     spec: { unschedulable: true },

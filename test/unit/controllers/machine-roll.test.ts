@@ -75,7 +75,7 @@ describe('rollMachines', () => {
     expect(shoot.names('Node')).toEqual(['i-4', 'i-5', 'i-6']);
   });
 
-  it('does nothing where nothing is outdated, and is not told of', async () => {
+  it('does nothing without outdated machines, and reports nothing', async () => {
     const testbed = await outdated(2);
     await played(testbed);
     const [runs, writes] = [cloud.runs.length, seed.writes.length];
@@ -84,7 +84,7 @@ describe('rollMachines', () => {
     expect(seen).toEqual({ acted: false, events: [], runs, writes });
   });
 
-  it('goes on wherever it was broken off', async () => {
+  it('continues from any interruption', async () => {
     const testbed = await outdated(3);
     for (let cut = 1; cut <= 12; cut++) {
       const abort = new AbortController();
@@ -101,7 +101,7 @@ describe('rollMachines', () => {
     expect(cloud.machines.map(({ hash }) => hash)).toEqual(Array(3).fill(cloud.inputs!.pools[0]!.hash));
   });
 
-  it('stays at what there is while the cloud gives no more, and says so', async () => {
+  it('stops where the cloud gives no more machines, and reports it', async () => {
     cloud.most = 3;
     const testbed = await outdated(3);
     cloud.failure = 'InsufficientInstanceCapacity - none left';
@@ -113,7 +113,7 @@ describe('rollMachines', () => {
     expect({ events, names: names() }).toEqual({ events: [], names: ['i-1', 'i-2', 'i-3'] });
   });
 
-  it('needs none above its size where one may be missing', async () => {
+  it('adds none above the size where one may be missing', async () => {
     cloud.most = 3;
     const testbed = await outdated(3, { worker: { maxUnavailable: 1 } });
     const { failure, fewestReady, most } = await played(testbed);
@@ -121,7 +121,7 @@ describe('rollMachines', () => {
     expect({ fewestReady, most, names: names() }).toEqual({ fewestReady: 2, most: 3, names: ['i-4', 'i-5', 'i-6'] });
   });
 
-  it('takes no machine away while new ones do not become nodes, and gives up in the end', async () => {
+  it('removes no machine while new ones do not become nodes, and gives up in the end', async () => {
     const testbed = await outdated(2);
     const { failure, events } = await played({ ...testbed, joins: ({ outdated: isOld }) => isOld === true });
     expect(failure).toMatchObject({

@@ -73,7 +73,7 @@ const wanted = (wc: WorkerCluster, its = profile()): MeshRequest =>
 const conditionOf = (made: ReturnType<typeof plan>, type: string) => findCondition(made.status.conditions, type);
 
 describe('a new cluster of a profile with a mesh', () => {
-  it('is given its ranges before anything of it is made, and then is made with them', () => {
+  it('gets its ranges before anything is created, and is created with them', () => {
     const first = plan(cluster(), { overlapping: [] });
     expect(first.shoot).toBeUndefined();
     expect(first.allocate).toMatchObject({
@@ -93,7 +93,7 @@ describe('a new cluster of a profile with a mesh', () => {
     expect(conditionOf(then, 'RangesUnique')?.status).toBe('True');
   });
 
-  it('has room to become twice as large as it was asked to be at most', () => {
+  it('has ranges for twice its largest requested size', () => {
     const prefix = (spec: object) => wanted(cluster(spec)).prefixes.pods;
     expect(prefix({ dataPlaneNodes: 32 })).toBe(18);
     expect(prefix({ dataPlaneNodes: 33 })).toBe(17);
@@ -101,14 +101,14 @@ describe('a new cluster of a profile with a mesh', () => {
     expect(prefix({ dataPlaneNodes: 5000 })).toBe(11);
   });
 
-  it('keeps the ranges that a person wrote, and has an id all the same', () => {
+  it('keeps ranges that a person wrote, and gets an id', () => {
     const own = cluster({ networking: { pods: '10.1.0.0/16' } });
     expect(wanted(own)).toMatchObject({ has: { pods: '10.1.0.0/16' }, written: ['pods'], wants: ['services'] });
     const shot = plan(own, known({ pods: '10.1.0.0/16', given: ['services'] })).shoot;
     expect(shot?.spec.networking).toMatchObject({ pods: '10.1.0.0/16', services: '100.72.64.0/20' });
   });
 
-  it('waits, and says what to do, when nothing is left; and looks again in a minute', () => {
+  it('waits with advice when nothing is left, and retries in a minute', () => {
     const tiny = wanted(cluster(), profile({ name: 'default', pods: ['10.1.0.0/18'], services: ['10.2.0.0/16'] }));
     const full = allocateRanges(NO_CLUSTERS, tiny, { ranges: ['10.1.3.0/24'], ids: [] });
     expect(full.refused?.message).toContain('add a range to spec.mesh.pods of CloudProfile local');
@@ -121,12 +121,12 @@ describe('a new cluster of a profile with a mesh', () => {
     expect(refused.next).toEqual(new Date(+NOW + 60_000));
   });
 
-  it('that is refused for another reason takes nobody a range', () => {
+  it('refused for another reason takes no range', () => {
     expect(plan(cluster({ machineType: 'none-such' }), { overlapping: [] }).allocate).toBeUndefined();
   });
 });
 
-describe('a cluster that runs', () => {
+describe('a running cluster', () => {
   const running = plan(cluster(), undefined).shoot!;
   it('keeps its ranges, and joins no mesh by itself', () => {
     expect(running.spec.networking).toEqual(OLD);
@@ -137,7 +137,7 @@ describe('a cluster that runs', () => {
     expect(conditionOf(later, 'RangesUnique')).toBeUndefined();
   });
 
-  it('says whose addresses it has too, which is allowed outside of a mesh', () => {
+  it('reports clusters with overlapping addresses, which are permitted outside a mesh', () => {
     const overlapping = ['shop/a', 'shop/b', 'shop/c', 'shop/d'];
     const said = plan(cluster({ networking: OLD }), { overlapping }, running);
     expect(conditionOf(said, 'RangesUnique')).toMatchObject({
@@ -147,7 +147,7 @@ describe('a cluster that runs', () => {
     expect(said.shoot).toBeDefined();
   });
 
-  it('is known by its Shoot when the receipt of its mesh is lost', () => {
+  it("is recognized by its Shoot when the mesh's receipt is lost", () => {
     const shot = plan(cluster(), known()).shoot!;
     const again = knownByShoot(shot);
     expect(again).toMatchObject({ mesh: 'default', entry: { id: 7, name: 'shop--one' } });
@@ -162,7 +162,7 @@ describe('a cluster that runs', () => {
   });
 });
 
-it('a cluster that a cloud manages gets an id, and never other ranges than without a mesh', () => {
+it('a managed cluster gets an id, and the same ranges as without a mesh', () => {
   const request = meshRequest(cluster(), profile(), { mode: 'Managed', pools: [], ranges: OLD });
   expect(request).toMatchObject({ wants: [], has: OLD, written: [] });
   const one = allocateRanges(NO_CLUSTERS, request!, { ranges: [], ids: [] });
@@ -172,14 +172,14 @@ it('a cluster that a cloud manages gets an id, and never other ranges than witho
   expect([one, two]).toMatchObject([{ entry: { id: 1, ...OLD } }, { entry: { id: 2, ...OLD } }]);
 });
 
-describe('what a mesh gives', () => {
+describe('the ranges of a mesh', () => {
   const seed = buildSeed({
     spec: { networks: { pods: '10.160.0.0/17', nodes: '10.160.128.0/24', services: '10.161.0.0/16' } },
   });
   const shoots = ['a', 'b'].map((name) => ({ ...plan(cluster({}, name), undefined).shoot! }));
   const taken = takenIn({ clusters: [], shoots, seeds: [seed], profile: () => profile() }, 'default', () => false);
 
-  it('is nothing of seeds, of nodes, or of clusters from before, though these are all equal', () => {
+  it('exclude those of seeds, nodes and earlier clusters, though these share the same', () => {
     expect(new Set(taken.ranges).size).toBe(taken.ranges.length);
     for (const range of [OLD.pods, OLD.services, '10.160.0.0/17', '10.161.0.0/16', '10.250.0.0/16'])
       expect(taken.ranges).toContain(range);
@@ -189,7 +189,7 @@ describe('what a mesh gives', () => {
     });
   });
 
-  it('is enough for a thousand clusters, by the defaults', () => {
+  it('suffice for a thousand clusters by default', () => {
     let receipt = NO_CLUSTERS;
     const request = wanted(cluster(), profile({ name: 'default', highestClusterID: 2000 }));
     for (let index = 0; index < 1000; index++) {
@@ -204,7 +204,7 @@ describe('what a mesh gives', () => {
     expect(Object.keys(receipt.clusters)).toHaveLength(1000);
   });
 
-  it('is refused where a person wrote a range of another cluster in the mesh', () => {
+  it('cannot be a range that a person wrote in another cluster of the mesh', () => {
     const first = allocateRanges(NO_CLUSTERS, wanted(cluster()), taken);
     const receipt = first.refused ? NO_CLUSTERS : first.receipt;
     const own = wanted(cluster({ networking: { pods: '100.72.32.0/20' } }, 'two'));
@@ -214,7 +214,7 @@ describe('what a mesh gives', () => {
     });
   });
 
-  it('is given again last, when a cluster goes and when a new one has its name', () => {
+  it('are reused last, after a deletion and for a new cluster of the same name', () => {
     const request = wanted(cluster());
     const first = allocateRanges(NO_CLUSTERS, request, taken);
     if (first.refused) throw new Error(first.refused.message);

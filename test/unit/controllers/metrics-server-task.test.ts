@@ -101,7 +101,7 @@ function cluster() {
 }
 
 describe('metrics-server', () => {
-  it('is asked only once it serves: until then kubectl would complain and no namespace could be deleted', async () => {
+  it('is registered only once it serves: until then kubectl would report errors and no namespace could be deleted', async () => {
     const one = cluster();
     expect(await one.look()).toMatchObject({ status: 'False', reason: 'Starting' });
     expect(one.done).toContain(`+Deployment ${METRICS_SERVER_APP}`);
@@ -116,7 +116,7 @@ describe('metrics-server', () => {
     expect([one.done, one.reads()]).toEqual([[], before]);
   });
 
-  it('is not said to serve before an API server has asked it: kubectl would say that there is no such API', async () => {
+  it('is not reported as serving before an API server has reached it', async () => {
     const one = cluster();
     one.ready();
     one.asksLater(3);
@@ -125,7 +125,7 @@ describe('metrics-server', () => {
     expect(one.reads()).toBe(5);
   });
 
-  it('goes, with all that it had, when it is wanted no longer, and is looked for once', async () => {
+  it('is removed completely when disabled, and searched for once', async () => {
     const one = cluster();
     one.ready();
     await one.look();
@@ -140,7 +140,7 @@ describe('metrics-server', () => {
     expect(one.live.has(API)).toBe(true);
   });
 
-  it('goes with the last node, so that namespaces can still be deleted, and comes back with the first', async () => {
+  it('is removed with the last node, so that namespaces can be deleted, and returns with the first', async () => {
     const one = cluster();
     one.ready();
     await one.look();
@@ -149,13 +149,13 @@ describe('metrics-server', () => {
     expect(await one.look()).toMatchObject({ status: 'True' });
   });
 
-  it('is not run by simulated nodes, which is said', async () => {
+  it('does not run on simulated nodes, which is reported', async () => {
     const one = cluster();
     expect(await one.look({ nothingRuns: true })).toMatchObject({ status: 'False', reason: 'Simulated' });
     expect(one.done).toEqual([]);
   });
 
-  it('leaves an API to who serves it already, also when it goes, and is run once that has gone', async () => {
+  it('leaves the API to an existing provider, and runs once that is gone', async () => {
     const one = cluster();
     const service = { name: 'metrics-server', namespace: 'monitoring' };
     const foreign = { apiVersion: 'v1', kind: 'APIService', metadata: { name: METRICS_API }, spec: { service } };
@@ -174,7 +174,7 @@ describe('metrics-server', () => {
     expect(one.live.size).toBe(1);
   });
 
-  it('a webhook of the cluster that refuses it ends no operation, is reported, and is retried', async () => {
+  it("rejected by the cluster's webhook fails no operation, is reported, and is retried", async () => {
     const one = cluster();
     one.ready();
     one.refuse('Deployment');
@@ -186,7 +186,7 @@ describe('metrics-server', () => {
     expect(await one.look()).toMatchObject({ status: 'True' });
   });
 
-  it('has a certificate only where it is asked for', () => {
+  it('has a certificate only when enabled', () => {
     const of = (addons: object | undefined) => certificatesOfAddons({ shoot: { spec: { addons } } } as Operation);
     expect(of({ metricsServer: { enabled: true } })).toEqual({ metricsServer: true });
     expect([of(undefined), of({}), of({ nginxIngress: { enabled: true } })]).toEqual([{}, {}, {}]);

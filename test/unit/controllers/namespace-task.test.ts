@@ -33,11 +33,11 @@ async function written(status: { seedName?: string } | undefined, refusal?: Erro
   return writes;
 }
 
-it('writes down which seed it is before anything is made in it', async () => {
+it('the seed is recorded before anything is created in it', async () => {
   expect(await written(undefined)).toEqual(['status', 'Namespace', 'NetworkPolicy']);
   expect(await written({ seedName: 'local' })).toEqual(['Namespace', 'NetworkPolicy']);
 });
 
-it('makes nothing in a seed that could not be written down', async () => {
+it('nothing is created in a seed that could not be recorded', async () => {
   expect(await written(undefined, new Error('no answer'))).toEqual(['no answer']);
 });

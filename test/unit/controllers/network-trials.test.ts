@@ -35,7 +35,7 @@ function seedWith(results: TrialResult[]) {
   return { look, news, tried: () => tried, startAnew: () => (operator = trials()) };
 }
 
-it('says nothing of a network before it was tried, and tries half a minute after it was first seen', async () => {
+it('a network trial runs half a minute after the seed is first seen, and reports nothing before', async () => {
   const { look, news, tried } = seedWith([{ enforced: true }]);
   const first = await look();
   expect([first.condition.status, first.condition.reason, first.requeueAfterMs]).toEqual([
@@ -50,7 +50,7 @@ it('says nothing of a network before it was tried, and tries half a minute after
   expect((await look()).condition).toMatchObject({ status: 'True', reason: 'Enforced' });
 });
 
-it('tries again once a day, whichever operator it is by then', async () => {
+it('a network trial is repeated once a day, also by another operator', async () => {
   const { look, tried, startAnew } = seedWith([{ enforced: true }, { enforced: false }]);
   await look();
   await look(MINUTE);
@@ -64,7 +64,7 @@ it('tries again once a day, whichever operator it is by then', async () => {
   expect([tried(), after.condition.status, after.condition.reason]).toEqual([2, 'False', 'NotEnforced']);
 });
 
-it('says why it could not be tried, guesses nothing, and tries again soon, later once an hour', async () => {
+it('a network trial reports why it was impossible, without a guess, and is retried soon, later hourly', async () => {
   const cannot: TrialResult = { enforced: 'Unknown', because: 'no image' };
   const { look, tried } = seedWith([cannot, cannot, cannot, cannot, { enforced: true }]);
   await look();

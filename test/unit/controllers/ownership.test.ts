@@ -31,7 +31,7 @@ const namespace = (metadata: Partial<KubeObject['metadata']> = {}): KubeObject =
 });
 const OURS = { [GARDEN_ANNOTATION]: 'ours' };
 
-describe('a namespace of the name that a cluster would give its own', () => {
+describe("an existing namespace with a cluster's namespace name", () => {
   it.each<[string, KubeObject | undefined, Shoot, RegExp | undefined]>([
     ['is not there', undefined, shoot, undefined],
     ['is ours', namespace({ labels: labels(), annotations: OURS }), shoot, undefined],
@@ -119,8 +119,8 @@ beforeEach(() => {
   cached = new Map();
 });
 
-describe("a namespace that is somebody else's", () => {
-  it('is not taken over: the cluster says whose it is', async () => {
+describe('a foreign namespace', () => {
+  it('is not adopted: the cluster reports its owner', async () => {
     server.put(namespace());
     await expect(namespaceTask(operation()).run(signal)).rejects.toThrow(
       `namespace ${NS} of seed local was not made for`,
@@ -135,14 +135,14 @@ describe("a namespace that is somebody else's", () => {
   });
 });
 
-it('a namespace that we made says so by the UID of the Shoot, and goes with it', async () => {
+it("a namespace of Coppice's is identified by the Shoot's UID, and deleted with it", async () => {
   await namespaceTask(operation(shoot)).run(signal);
   expect(server.find(NAMESPACES, NS)?.metadata.annotations).toMatchObject({ ...OURS, [SHOOT_UID_ANNOTATION]: 's1' });
   await closeNamespace(operation(), signal);
   expect(server.find(NAMESPACES, NS)).toBeUndefined();
 });
 
-describe("somebody's own Secret of the name that a kubeconfig would have", () => {
+describe("a foreign Secret with a kubeconfig's name", () => {
   const own = (more: Partial<Secret> = {}): Secret => ({
     apiVersion: 'v1',
     kind: 'Secret',
@@ -168,7 +168,7 @@ describe("somebody's own Secret of the name that a kubeconfig would have", () =>
     expect(server.writes).toEqual([]);
   });
 
-  it('is not confused with ours, which goes with the cluster, nor with one of an earlier cluster', async () => {
+  it("is distinguished from Coppice's, which is deleted with the cluster, and an earlier cluster's", async () => {
     await storeKubeconfig(operation(), 'first', signal);
     const later = { ...placed, metadata: { ...placed.metadata, uid: 's2' } } as Shoot;
     await removeKubeconfig(operation(later), signal);
@@ -179,7 +179,7 @@ describe("somebody's own Secret of the name that a kubeconfig would have", () =>
   });
 });
 
-it('keys that lost their labels are still the keys: no new authority is made over the only copy', async () => {
+it('keys without their labels are still used: no new CA replaces the only copy', async () => {
   const parameters = { apiServerAddress: '10.0.0.1', etcdAddresses: ['10.0.0.2'], services: '10.0.0.0/16' };
   const first = operation();
   await issueCertificates(first, parameters, signal);
@@ -197,7 +197,7 @@ it('keys that lost their labels are still the keys: no new authority is made ove
   expect(server.find(SECRETS, PKI_SECRET, NS)?.metadata.labels).toMatchObject(labels());
 });
 
-it('a new cluster asks the server only where somebody else may be, and what is known to be its own is not asked for again', async () => {
+it('a new cluster requests Secrets only where a foreign one may exist, and its own once', async () => {
   const parameters = { apiServerAddress: '10.0.0.1', etcdAddresses: ['10.0.0.2'], services: '10.0.0.0/16' };
   const made = operation();
   const make = async () => {
@@ -215,7 +215,7 @@ it('a new cluster asks the server only where somebody else may be, and what is k
   expect(server.writes.slice(-2)).toEqual(['delete secrets default/demo-kubeconfig', `delete namespaces ${NS}`]);
 });
 
-it('what was known to be its own and is another by now stays', async () => {
+it("a Secret that was Coppice's and was replaced stays", async () => {
   await storeKubeconfig(operation(), 'ours', signal);
   const ours = server.find(SECRETS, 'demo-kubeconfig', 'default')!;
   cached.set('default/demo-kubeconfig', ours);

@@ -9,7 +9,7 @@ function testbed() {
   return { clock, told, pacer: new Pacer(clock, 5_000, () => told.push(clock.now() - began)) };
 }
 
-it('tells at once, then once per interval, and drops nothing that came in between', () => {
+it('a pacer reports at once, then once per interval, and drops nothing in between', () => {
   const { clock, told, pacer } = testbed();
   for (let second = 0; second < 12; second++) {
     pacer.soon();
@@ -20,7 +20,7 @@ it('tells at once, then once per interval, and drops nothing that came in betwee
   expect(told).toEqual([0, 5_000, 10_000, 15_000]);
 });
 
-it('tells of progress more and more rarely', () => {
+it('a pacer reports progress with growing intervals', () => {
   const clock = new FakeClock();
   const began = clock.now();
   const told: number[] = [];
@@ -32,7 +32,7 @@ it('tells of progress more and more rarely', () => {
   expect(told.map((ms) => Math.floor(ms / 1000))).toEqual([0, 5, 12, 23, 40, 65, 95]);
 });
 
-it('waits for what comes together, but for no more than it was told to', () => {
+it('a pacer waits for simultaneous changes, up to a limit', () => {
   const { clock, told, pacer } = testbed();
   pacer.soon(1_000);
   clock.advance(500);
@@ -41,7 +41,7 @@ it('waits for what comes together, but for no more than it was told to', () => {
   expect(told).toEqual([1_000]);
 });
 
-it('does not repeat what somebody else has told just now', () => {
+it('a pacer does not repeat a report just written by another', () => {
   const { clock, told, pacer } = testbed();
   pacer.told();
   pacer.soon();
@@ -53,7 +53,7 @@ it('does not repeat what somebody else has told just now', () => {
   expect(told).toEqual([9_000]);
 });
 
-it('tells nothing after its end', () => {
+it('a pacer reports nothing after its end', () => {
   const { clock, told, pacer } = testbed();
   pacer.soon(1_000);
   pacer.stop();

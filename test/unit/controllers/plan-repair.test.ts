@@ -55,20 +55,20 @@ function play(seen: (minute: number) => RepairView, until: number, memory: Repai
 
 const three = ['a', 'b', 'c'].map((name) => machine(name));
 
-it('a machine that starts is left ten minutes to register, and one that has registered is not', () => {
+it('a starting machine has ten minutes to register, a registered one has not', () => {
   const young = [machine('a', { createdAt: '1970-01-01T00:00:00Z' })];
   expect(play(() => view(young, []), 11).steps).toEqual(['10: restart a']);
   const deleted = (minute: number) => view(young, minute < 1 ? [node('a', true)] : []);
   expect(play(deleted, 4).steps).toEqual(['3: restart a']);
 });
 
-it('a machine whose node was deleted is restarted after two minutes, and one whose node is not Ready after three', () => {
+it('a machine with a deleted node is restarted after two minutes, one with a not-Ready node after three', () => {
   expect(play(() => view(three, [node('b', true), node('c', true)]), 4).steps).toEqual(['2: restart a']);
   const notReady = view(three, [node('a', false), node('b', true), node('c', true)]);
   expect(play(() => notReady, 4).steps).toEqual(['3: restart a']);
 });
 
-it('a machine that the restart did not help is replaced, and no second one within half an hour', () => {
+it('a machine that a restart did not help is replaced, and no second one within half an hour', () => {
   const gone = play(
     (minute) => view(minute < 8 ? three : [machine('d'), ...three.slice(1)], [node('b', true), node('c', true)]),
     30,
@@ -77,7 +77,7 @@ it('a machine that the restart did not help is replaced, and no second one withi
   expect(gone.lines[0]).toContain('its machine is replaced after 1970-01-01T00:36:00Z');
 });
 
-it('a machine that is up again only later keeps the memory of its restart', () => {
+it('a machine that comes up later keeps the record of its restart', () => {
   const seen = (minute: number) =>
     view(minute > 2 && minute < 4 ? [machine('a', { ready: false }), ...three.slice(1)] : three, [
       node('b', true),
@@ -86,7 +86,7 @@ it('a machine that is up again only later keeps the memory of its restart', () =
   expect(play(seen, 7).steps).toEqual(['2: restart a', '6: replace a']);
 });
 
-it('a machine with volumes is restarted, never replaced, and people are told which claims it holds', () => {
+it('a machine with volumes is restarted, never replaced, and its claims are reported', () => {
   const volumes = new Map([['a', ['shop/data-0']]]);
   const { steps, lines } = play(() => view(three, [node('b', true), node('c', true)], { volumes }), 60);
   expect(steps).toEqual(['2: restart a']);
@@ -108,7 +108,7 @@ it('no machine is repaired within ten minutes of an outage of seed or API server
   expect(play(seen, 11).steps).toEqual(['11: restart a']);
 });
 
-it('no machine is repaired where most nodes are not Ready at once, since their way has failed', () => {
+it('no machine is repaired while most nodes are not Ready at once, which indicates a network failure', () => {
   const { steps, lines } = play(() => view(three, [node('a', false), node('b', false), node('c', true)]), 60);
   expect(steps).toEqual([]);
   expect(lines[0]).toContain('2 of 3 nodes are not Ready at once');
@@ -131,7 +131,7 @@ it.each<[string, Machine, Node[]]>([
   expect({ steps, lines }).toEqual({ steps: [], lines: [] });
 });
 
-it('a provider that repairs nothing has people told what to do', () => {
+it('a provider without repair has advice reported', () => {
   const { steps, lines } = play(
     () => view(three, [node('b', true), node('c', true)], { lacks: 'end it in the cloud' }),
     60,
@@ -140,7 +140,7 @@ it('a provider that repairs nothing has people told what to do', () => {
   expect(lines).toEqual(['machine a runs without its node since 1970-01-01T00:00:00Z: end it in the cloud']);
 });
 
-it('a pool says for how long a node may be unwell', () => {
+it('a pool sets how long a node may be not Ready', () => {
   const patience = new Map([['web', { missingMs: 30_000, notReadyMs: 30_000 }]]);
   expect(play(() => view(three, [node('b', true), node('c', true)], { patience }), 2).steps).toEqual([
     '0.5: restart a',

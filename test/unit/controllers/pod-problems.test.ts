@@ -67,7 +67,7 @@ it.each<[string, object, string | undefined, object?]>([
   expect(problem && `${problem.reason}: ${problem.message}`).toBe(expected);
 });
 
-it('a machine that finds the seed full tells how many of its cluster fit', () => {
+it('a machine pod on a full seed reports how many of its cluster fit', () => {
   const placed = [1, 2].map((n) => ({ ...pod(`m-${n}`, {}, machine), spec: { containers: [], nodeName: 'seed' } }));
   const leaving = { ...pod('m-3', {}, { ...machine, deletionTimestamp: 'now' }), spec: { nodeName: 'seed' } } as never;
   const controlPlane = pod('etcd', {});
@@ -77,11 +77,11 @@ it('a machine that finds the seed full tells how many of its cluster fit', () =>
   );
 });
 
-it('a pod on its way out is none', () => {
+it('a terminating pod is no problem', () => {
   expect(podProblems([pod('one', unschedulable, { deletionTimestamp: 'now' })])).toEqual([]);
 });
 
-it('pods that are stuck alike are told in one clause, and no more than a few reasons', () => {
+it('pods with the same problem are reported in one clause, with a limited number of reasons', () => {
   const crowd = Array.from({ length: 300 }, (_, n) => pod(`machine-${100 + n}`, unschedulable, machine));
   const crash = (n: number) =>
     pod(`other-${n}`, waiting('CrashLoopBackOff', { lastState: { terminated: { exitCode: n } } }), machine);
@@ -90,7 +90,7 @@ it('pods that are stuck alike are told in one clause, and no more than a few rea
   expect(told).toMatch(/; 46 more reasons, see the pods$/);
 });
 
-it('is named in the conditions of its shoot, each where it belongs', () => {
+it('pod problems are in the matching conditions of their shoot', () => {
   const shoot = buildShoot({ metadata: { name: 'one', generation: 1 }, spec: { provider: { type: 'local' } } });
   const problems = podProblems([
     pod('kube-apiserver-x', waiting('ErrImagePull')),

@@ -32,7 +32,7 @@ it.each([
   expect(codesOfRefusal(text)).toEqual(name ? ['ERR_PROBLEMATIC_WEBHOOK'] : []);
 });
 
-it('an error of a webhook has the code of such, names the webhook, and is tried again within minutes', () => {
+it('a webhook error has its own code, names the webhook, and is retried within minutes', () => {
   expect(explainWebhook(dead())).toMatchObject({
     code: 'ERR_PROBLEMATIC_WEBHOOK',
     message: expect.stringContaining('webhook "all.policy.example.com" of the cluster'),
@@ -44,7 +44,7 @@ it('an error of a webhook has the code of such, names the webhook, and is tried 
   expect(retryDelayMs('ERR_PROBLEMATIC_WEBHOOK', 99, 0.5)).toBe(120_000);
 });
 
-it('nodesBlocked tells of a webhook that refuses nodes, by a trial that makes none', async () => {
+it('nodesBlocked detects a webhook that rejects nodes, by a dry run', async () => {
   const asked: object[] = [];
   const answering = (error?: Error) => ({
     create: async (object: object, options?: object) => {
@@ -63,7 +63,7 @@ it('nodesBlocked tells of a webhook that refuses nodes, by a trial that makes no
   for (const options of asked) expect(options).toMatchObject({ dryRun: true });
 });
 
-it('podsBlocked tells of a webhook because of which a Deployment has no pods', async () => {
+it('podsBlocked detects a webhook because of which a Deployment has no pods', async () => {
   const condition = (message: string) => ({ type: 'ReplicaFailure', status: 'True', message });
   const look = (conditions: object[], create = async (): Promise<object> => ({})) =>
     podsBlocked(
@@ -78,7 +78,7 @@ it('podsBlocked tells of a webhook because of which a Deployment has no pods', a
   expect(await look([], () => Promise.reject(dead()))).toContain(DEAD);
 });
 
-it('whileLooking says no more once what was waited for has come', async () => {
+it('whileLooking reports nothing more once the awaited state is reached', async () => {
   const blocked = new Map<'nodes' | 'system', string>([['system', DEAD]]);
   const noticed: number[] = [];
   const op = partOf<Operation>({ state: { blocked }, notice: () => void noticed.push(blocked.size) });
@@ -138,19 +138,19 @@ function testbed(sleeps: boolean) {
   return { op, removed, draining: state.draining };
 }
 
-it('a cluster that is to sleep loses its machines though a webhook refuses to cordon or delete its nodes', async () => {
+it('a cluster falls asleep although a webhook rejects cordons or deletions of its nodes', async () => {
   const { op, removed } = testbed(true);
   await scaleIn(op, never);
   expect(removed).toEqual(['a']);
 });
 
-it('a cluster that stays awake keeps a machine whose node cannot be cordoned', async () => {
+it('an awake cluster keeps a machine whose node cannot be cordoned', async () => {
   const { op, removed } = testbed(false);
   await expect(scaleIn(op, never)).rejects.toThrow('all.policy.example.com');
   expect(removed).toEqual([]);
 });
 
-it('cluster DNS whose pods are of nodes that have gone does not serve, and the webhook that keeps them is named', () => {
+it('cluster DNS with pods on removed nodes is not serving, and the webhook that keeps them is named', () => {
   const told = (nodeName: string, blocked: Map<'system' | 'nodes', string>) => {
     const dns = {
       metadata: { labels: { 'k8s-app': 'kube-dns' } },

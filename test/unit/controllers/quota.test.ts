@@ -158,7 +158,7 @@ const project = async (metrics: Quota['spec']['metrics'], ...asked: [string, num
 };
 
 describe('a project with a quota', () => {
-  it('refuses as a whole what does not fit, and makes nothing of it', async () => {
+  it('refuses what does not fit as a whole, and creates none of it', async () => {
     const shop = await project({ nodes: 4 }, ['a', 5]);
     const { status } = shop.clusters.get('shop/a')!;
     expect(shop.shoots.list()).toEqual([]);
@@ -174,7 +174,7 @@ describe('a project with a quota', () => {
     });
   });
 
-  it('names no field of the size where it allows no more clusters', async () => {
+  it('names no size field where it permits no more clusters', async () => {
     const shop = await project({ clusters: 1 }, ['a', 1], ['b', 1]);
     const said = ['a', 'b'].map((name) => shop.clusters.get(`shop/${name}`)!.status?.conditions);
     expect(said.map((conditions) => findCondition(conditions, 'SpecAccepted')?.message)).toContainEqual(
@@ -182,7 +182,7 @@ describe('a project with a quota', () => {
     );
   });
 
-  it('gives the last piece to one of two that ask in the same moment, and to the older', async () => {
+  it('gives the last place to the older of two simultaneous requests', async () => {
     const shop = new Project();
     shop.garden.put(quota({ nodes: 4 }));
     shop.ask('younger', 4, 2);
@@ -192,7 +192,7 @@ describe('a project with a quota', () => {
     expect(shop.nodesMade()).toBe(4);
   });
 
-  it('counts what was granted a moment ago and is not written down yet', async () => {
+  it('counts recent grants that are not recorded yet', async () => {
     const shop = await project({ nodes: 4 }, ['older', 1]);
     shop.ask('younger', 3, 1);
     const underWay = reconcileWorkerCluster(shop.deps, 'shop/younger', NEVER);
@@ -202,7 +202,7 @@ describe('a project with a quota', () => {
     expect(shop.nodesMade()).toBe(4);
   });
 
-  it('leaves a running cluster as it was when it may not grow', async () => {
+  it('leaves a running cluster unchanged when it may not grow', async () => {
     const shop = await project({ nodes: 4 }, ['a', 3]);
     shop.ask('a', 9);
     await shop.settle();
@@ -225,7 +225,7 @@ describe('a project with a quota', () => {
     expect(shop.accepted('b')).toBe('Accepted');
   });
 
-  it('counts a cluster that fell back to another cloud as what it is there', async () => {
+  it('counts a cluster that fell back to another cloud by its size there', async () => {
     const shop = await project({ cpu: 12, 'cost.hourly': 9 });
     const large = { name: 'large', cpu: '8', gpu: '0', memory: '8Gi', price: { hourly: '2', currency: 'USD' } };
     const other = profile({ machineTypes: [large], regions: [{ name: 'abroad' }], defaults: {} });
@@ -243,7 +243,7 @@ describe('a project with a quota', () => {
     expect(shop.used).toMatchObject({ cpu: 8_000n, 'cost.hourly': 2_100_000n });
   });
 
-  it('gives room only when machines are gone, and then by itself', async () => {
+  it('gives room only when machines are gone, then automatically', async () => {
     const shop = await project({ nodes: 4 }, ['a', 4], ['b', 2]);
     const count = (current: number) => {
       const shoot = shop.shoots.get('shop/a')!;
@@ -260,7 +260,7 @@ describe('a project with a quota', () => {
     expect(shop.accepted('b')).toBe('Accepted');
   });
 
-  it('waits for nobody whose spec cannot be had anyway', async () => {
+  it('reserves nothing for an invalid spec', async () => {
     const shop = new Project();
     shop.garden.put(quota({ nodes: 4 }));
     shop.ask('older', 4, 1);
@@ -271,7 +271,7 @@ describe('a project with a quota', () => {
     expect([shop.accepted('older'), shop.accepted('younger')]).toEqual(['ConfigurationProblem', 'Accepted']);
   });
 
-  it('counts a Shoot that somebody made by hand', async () => {
+  it('counts a Shoot made by hand', async () => {
     const shop = new Project();
     shop.garden.put(quota({ nodes: 4 }));
     shop.garden.put(
@@ -289,7 +289,7 @@ describe('a project with a quota', () => {
     expect(shop.accepted('a')).toBe('QuotaExceeded');
   });
 
-  it('writes down what it grants before it makes anything', async () => {
+  it('records its grants before anything is created', async () => {
     const shop = new Project();
     shop.garden.put(quota({ nodes: 4 }));
     let recorded: unknown;
@@ -301,7 +301,7 @@ describe('a project with a quota', () => {
     expect(recorded).toEqual([{ name: 'default', machineType: 'small', count: 3 }]);
   });
 
-  it('leaves those alone who still do not fit: a thousand that wait are not written when one goes', async () => {
+  it('does not write a thousand waiting clusters when one that they do not fit for is deleted', async () => {
     const shop = await project({ nodes: 4 }, ['a', 3], ['b', 2], ['c', 4], ['d', 5]);
     const [c, d] = [shop.clusters.get('shop/c'), shop.clusters.get('shop/d')];
     shop.remove('a');
@@ -311,7 +311,7 @@ describe('a project with a quota', () => {
     expect(shop.quotas.get('shop/team')?.status?.summary).toBe('nodes 2/4');
   });
 
-  it('comes to rest: nothing is written when nothing changed', async () => {
+  it('causes no write while nothing changes', async () => {
     const shop = await project({ nodes: 4 }, ['a', 3], ['b', 3]);
     const before = shop.clusters.list();
     const quotaBefore = shop.quotas.list();
@@ -322,7 +322,7 @@ describe('a project with a quota', () => {
     expect(shop.quotas.list()[0]).toBe(quotaBefore[0]);
   });
 
-  it('is never exceeded, whatever is asked, at the same time, with an operator that is killed at any moment', async () => {
+  it('is never exceeded by any simultaneous requests, with the operator killed at any moment', async () => {
     for (let seed = 1; seed <= 25; seed++) {
       const random = seeded(seed);
       const limit = 6 + Math.floor(random() * 10);
@@ -357,7 +357,7 @@ describe('a project with a quota', () => {
   });
 });
 
-describe('status of a quota', () => {
+describe('the status of a quota', () => {
   const claimant = (name: string, held: ClusterSize) => ({
     key: `shop/${name}`,
     createdAt: '2026-11-21T00:00:00Z',
@@ -367,19 +367,19 @@ describe('status of a quota', () => {
   });
   const two = [claimant('a', size('here', 'Managed', 'small*3')), claimant('b', size('here', 'Hosted', 'gpu*1'))];
 
-  it('says what is used of what is limited', () => {
+  it('reports usage of limited metrics', () => {
     const status = quotaStatus(quota({ nodes: 10, memory: '64Gi', 'cost.hourly': '2' }), two, NOW);
     expect(status.used).toEqual({ nodes: '4', memory: '40Gi', 'cost.hourly': '1.400001' });
     expect(status.summary).toBe('nodes 4/10, memory 40Gi/64Gi, cost.hourly 1.400001/2 USD');
     expect(findCondition(status.conditions, 'WithinLimits')?.status).toBe('True');
   });
 
-  it('says what is above a limit that was lowered', () => {
+  it('reports usage above a lowered limit', () => {
     const status = quotaStatus(quota({ nodes: 3, clusters: 2 }), two, NOW);
     expect(findCondition(status.conditions, 'WithinLimits')?.message).toContain('above the limit: nodes 4/3;');
   });
 
-  it('says what it does not act on, and what it cannot count', () => {
+  it('reports fields without effect, and what cannot be counted', () => {
     const gardener = quota({ cpu: '200', 'storage.standard': '8000Gi' }, { clusterLifetimeDays: 14 });
     expect(findCondition(quotaStatus(gardener, [], NOW).conditions, 'AllFieldsActedOn')?.message).toBe(
       'stored without effect: metrics["storage.standard"], clusterLifetimeDays',
@@ -391,7 +391,7 @@ describe('status of a quota', () => {
     expect(secret).not.toHaveProperty('used');
   });
 
-  it('says the same twice in the same words, so that nothing is written', () => {
+  it('is constant, so that nothing is written', () => {
     const first = quota({ nodes: 3, 'cost.hourly': 1 });
     const status = quotaStatus(first, two, NOW);
     expect(quotaStatus({ ...first, status }, two, new Date(+NOW + 60_000))).toEqual(status);

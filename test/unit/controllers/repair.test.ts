@@ -80,13 +80,13 @@ function testbed({ nodes = [], volumes = [] }: { nodes?: object[]; volumes?: obj
   return { op, nodes, done, steps, told, pass, clock };
 }
 
-it('asks nobody of anything while all nodes are Ready', async () => {
+it('machine repair makes no request while all nodes are Ready', async () => {
   const { done, told, pass } = testbed({ nodes: [node(true)] });
   await pass(10);
   expect({ done, told }).toEqual({ done: [], told: [] });
 });
 
-it('restarts, then replaces the machine of a node that does not come back, with an Event each', async () => {
+it('machine repair restarts, then replaces the machine of a not-Ready node, with an Event each', async () => {
   const { steps, pass, told } = testbed();
   await pass(5);
   expect(steps()).toEqual(['restart a', 'Warning MachineRestarted']);
@@ -95,7 +95,7 @@ it('restarts, then replaces the machine of a node that does not come back, with 
   expect(steps().slice(2, 4)).toEqual(['replace a', 'Warning MachineReplaced']);
 });
 
-it('keeps a machine whose volumes are bound, and one of other machines, or released, holds nothing back', async () => {
+it('machine repair keeps a machine with bound volumes; other or released ones do not matter', async () => {
   const kept = testbed({ volumes: [volume('Bound', 'a')] });
   await kept.pass(20);
   expect(kept.steps()).toEqual(['restart a', 'Warning MachineRestarted']);
@@ -105,7 +105,7 @@ it('keeps a machine whose volumes are bound, and one of other machines, or relea
   expect(others.steps()).toContain('replace a');
 });
 
-it('does nothing in a cluster that does not answer, sleeps or is being deleted, and says no more once all is well', async () => {
+it('machine repair does nothing in an unreachable, sleeping or deleted cluster, and clears its report afterwards', async () => {
   for (const change of [
     ({ state }: any) => Object.assign(state.connection.health, { answers: false }),
     (op: any) => Object.assign(op, { sleeps: true }),
@@ -123,7 +123,7 @@ it('does nothing in a cluster that does not answer, sleeps or is being deleted, 
   expect(told.at(-1)).toEqual([]);
 });
 
-it('tells whose machines a provider does not repair', async () => {
+it('machine repair reports machines that a provider cannot repair', async () => {
   const { op, steps, told, pass } = testbed();
   Object.assign(op.provider, { name: 'aws', repair: undefined });
   await pass(20);
@@ -131,7 +131,7 @@ it('tells whose machines a provider does not repair', async () => {
   expect(told.at(-1)).toEqual([expect.stringContaining('machines of provider aws are not repaired')]);
 });
 
-it('a machine that cannot be restarted is never replaced for that, and people are told why', async () => {
+it('machine repair never replaces a machine because its restart failed, and reports why', async () => {
   const { op, clock, steps, told } = testbed();
   op.provider.repair.restart = () => Promise.reject(new Error('the seed refuses'));
   for (; clock.now < 30 * MINUTE; clock.now += MINUTE)

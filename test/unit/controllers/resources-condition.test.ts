@@ -78,7 +78,7 @@ describe('a cluster with a pod that requests 64Pi', () => {
     expect(conditions.find((one) => one?.type === 'ResourcesCounted')?.message).toContain('Pod default/huge');
   });
 
-  it('keeps the condition while an operator that has just started has not looked', () => {
+  it('keeps the condition until a restarted operator has looked', () => {
     const before = attachedWith(HUGE);
     const cluster = buildWorkerCluster({ metadata: {}, spec: { attached: {} }, status: before });
     const { status } = planAttached({ cluster, facts: undefined, holds: [] }, NOW);
@@ -86,7 +86,7 @@ describe('a cluster with a pod that requests 64Pi', () => {
   });
 });
 
-it('resourcesCondition names three at most, and cuts names that somebody made long', () => {
+it('resourcesCondition names three at most, and truncates long names', () => {
   const many = Array.from({ length: 5000 }, (_, index) => `Pod default/${'x'.repeat(5000)}${index}`);
   const message = resourcesCondition(many)?.message ?? '';
   expect(message).toContain('and 4997 more');

@@ -53,7 +53,7 @@ const conditions = (machines: Machine[], ready: string[], repairing: string[] = 
   };
 };
 
-it('status says what is done about machines whose nodes are unwell, and nothing once all are Ready', () => {
+it('status reports the repair of machines with not-Ready nodes, and nothing once all are Ready', () => {
   const lines = ['machine b runs without its node: it was restarted', 'node c is not Ready'];
   expect(conditions([machine('a'), machine('b')], ['a'], lines)).toMatchObject({
     every: 'False',
@@ -62,7 +62,7 @@ it('status says what is done about machines whose nodes are unwell, and nothing 
   expect(conditions([machine('a'), machine('b')], ['a', 'b'], lines).message).toBe('all 2 nodes are Ready');
 });
 
-describe('status while machines are replaced', () => {
+describe('the status during a roll of machines', () => {
   it.each<[string, Machine[], string[], object]>([
     ['nothing is', [machine('a'), machine('b')], ['a', 'b'], { every: 'True', ready: 'True', rolling: undefined }],
     [

@@ -49,11 +49,11 @@ describe('paceOf', () => {
 });
 
 describe('planRoll', () => {
-  it('has nothing to say of pools without outdated machines', () => {
+  it('ignores pools without outdated machines', () => {
     expect(planned(1, [machine('a')], [node('a')])).toBeUndefined();
     expect(planned(1, [machine('a'), old('b', { phase: 'Terminating' })], [node('a'), node('b')])).toBeUndefined();
   });
-  it('asks for a new one first, and lets nobody go before its node is Ready', () => {
+  it('requests a new machine first, and removes none before its node is Ready', () => {
     const machines = [old('a'), old('b')];
     const nodes = [node('a'), node('b')];
     expect(planned(2, machines, nodes)).toMatchObject({ asked: 3, there: 2, outdated: 2, renewed: 0, victims: [] });
@@ -64,21 +64,21 @@ describe('planRoll', () => {
       victims: ['a'],
     });
   });
-  it('asks for no more above its size than there are left to replace', () => {
+  it('requests no more above the size than remain to replace', () => {
     expect(planned(3, [old('a'), machine('b'), machine('c')], [], { surge: 3, unavailable: 0 })?.asked).toBe(4);
     expect(sizeWhileRolling({ count: 0, maxSurge: 1 }, 1)).toBe(0);
   });
-  it('goes on with the one that it began to drain', () => {
+  it('continues with the machine it began to drain', () => {
     const nodes = [node('a', { marked: true }), node('b', { draining: true }), node('new')];
     expect(planned(2, [old('a'), old('b'), machine('new')], nodes)?.victims).toEqual(['b']);
   });
-  it('takes what serves nobody first, but waits for one in its place', () => {
+  it('prefers machines that are not serving, but waits for a replacement', () => {
     const nodes = [node('a'), node('b', { ready: false })];
     expect(planned(2, [old('a'), old('b')], nodes)?.victims).toEqual([]);
     expect(planned(2, [old('a'), old('b'), machine('new')], nodes)?.victims).toEqual([]);
     expect(planned(2, [old('a'), old('b'), machine('new')], [...nodes, node('new')])?.victims).toEqual(['b']);
   });
-  it('needs none more where some may be missing', () => {
+  it('adds none where some may be missing', () => {
     const nodes = ['a', 'b', 'c'].map((name) => node(name));
     const machines = [old('a'), old('b'), old('c')];
     expect(planned(3, machines, nodes, { surge: 0, unavailable: 2 })).toMatchObject({ asked: 3, victims: ['a', 'b'] });
@@ -87,8 +87,8 @@ describe('planRoll', () => {
   });
 });
 
-describe('a pool that shrinks while it is rolled', () => {
-  it('loses outdated machines first, but none that serves before one that does not', () => {
+describe('a pool that shrinks during a roll', () => {
+  it('loses outdated machines first, but no serving one before one that is not', () => {
     const machines = [machine('a-new'), old('b'), old('c'), machine('coming')];
     const nodes = new Map(['a-new', 'b', 'c'].map((name) => [name, node(name)]));
     const [plan] = planScaleIn([{ name: 'workers', count: 1 }], machines, nodes, new Map());
@@ -97,7 +97,7 @@ describe('a pool that shrinks while it is rolled', () => {
 });
 
 describe('rollLines', () => {
-  it('say how far each pool is', () => {
+  it('report the progress of each pool', () => {
     const machines = [old('a'), machine('b'), machine('c'), machine('d', { pool: 'other' })];
     const pools = [pool({ count: 2 }), pool({ name: 'other', count: 1 })];
     expect(rollLines(pools, machines, [machines[0]!, machines[1]!])).toEqual([
@@ -114,7 +114,7 @@ describe('ofOtherVersions', () => {
       status: { phase },
     });
 
-  it('are API servers that a newer kubelet must not meet, and nothing else', () => {
+  it("are API servers older than a kubelet's version, and nothing else", () => {
     const pods = [
       apiServer('new', '1.36.3', 'Pending'),
       apiServer('old', '1.36.1'),

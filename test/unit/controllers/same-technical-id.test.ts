@@ -24,15 +24,15 @@ function caches(clusters: WorkerCluster[], shoots: string[] = []) {
   return [known.clusters, known.shoots] as const;
 }
 
-describe('two clusters whose technical id is the same', () => {
+describe('two clusters with the same technical id', () => {
   const older = cluster(FIRST, '2026-11-22T10:00:00Z');
   const newer = cluster(SECOND, '2026-11-22T11:00:00Z');
 
-  it('are possible: whoever wants to finds such names within seconds', () => {
+  it('can be constructed within seconds', () => {
     expect(technicalID(NAMESPACE, FIRST)).toBe(technicalID(NAMESPACE, SECOND));
   });
 
-  it('whatever their modes: the older one has it', () => {
+  it('in any modes: the older one keeps it', () => {
     const [hosted, managed] = [
       { ...older, spec: { mode: 'Hosted' } } as WorkerCluster,
       { ...newer, spec: { mode: 'Managed' } } as WorkerCluster,
@@ -41,16 +41,16 @@ describe('two clusters whose technical id is the same', () => {
     expect(technicalIDTakenBy(hosted, ...caches([hosted, managed]))).toBeUndefined();
   });
 
-  it('the one that was admitted has it, though the other is older', () => {
+  it('admitted first: that one keeps it, although the other is older', () => {
     const admitted = partOf<WorkerCluster>({ ...newer, status: { admitted: { pools: [] } } });
     expect(technicalIDTakenBy(older, ...caches([older, admitted]))).toBe(`WorkerCluster ${NAMESPACE}/${SECOND}`);
   });
 
-  it('a Shoot that people wrote themselves has it', () => {
+  it('against a Shoot that people wrote: the Shoot keeps it', () => {
     expect(technicalIDTakenBy(older, ...caches([older], [SECOND]))).toBe(`Shoot ${NAMESPACE}/${SECOND}`);
   });
 
-  it('its own Shoot is no other', () => {
+  it('are not assumed for a cluster and its own Shoot', () => {
     expect(technicalIDTakenBy(older, ...caches([older], [FIRST]))).toBeUndefined();
   });
 });

@@ -57,7 +57,7 @@ test.each<[string, WorkerCluster]>([
   expect(asStated(given).defaulted).toBeUndefined();
 });
 
-describe('a number with the annotation that it is the operator’s', () => {
+describe("a number of nodes with the operator's annotation", () => {
   const MARK = 'multi-cluster.demo.io/filled-in-nodes';
   const marked = (mark: string, owners: object[], manifest?: object): WorkerCluster => {
     const made = cluster(owners, undefined, manifest && JSON.stringify(manifest));
@@ -91,7 +91,7 @@ describe('a number with the annotation that it is the operator’s', () => {
     expect(asStated(given).spec.dataPlaneNodes).toBe(2);
   });
 
-  it('is left without the annotation once a person has written another, unless somebody applies it again and again', () => {
+  it('loses the annotation once a person writes another, unless it is applied repeatedly', () => {
     expect(asStated(marked('5', others)).hasOldMark).toBe(true);
     expect(asStated(marked('5', [both('velero')])).hasOldMark).toBe(true);
     expect(asStated(marked('5', [{ ...both('gitops'), operation: 'Apply' }])).hasOldMark).toBeUndefined();
@@ -99,13 +99,13 @@ describe('a number with the annotation that it is the operator’s', () => {
   });
 });
 
-it('of a person’s number it is known who wrote it, where the API server says so', () => {
+it('written by a person has its author, where the API server reports one', () => {
   const writers = [entry('kube-controller-manager', 'dataPlaneNodes'), entry('kubectl', 'dataPlaneNodes')];
   expect(asStated(cluster(writers, undefined)).statedBy).toBe('kube-controller-manager, kubectl');
   expect(asStated(cluster([entry(DEFAULTER, 'dataPlaneNodes')], {})).statedBy).toBeUndefined();
 });
 
-it('what is no WorkerCluster that the API server would take is left as it is', () => {
+it('in an invalid WorkerCluster is unchanged', () => {
   const odd = buildWorkerCluster({ metadata: { name: 'a', managedFields: [{}] }, status: filledIn });
   expect(asStated(odd)).toBe(odd);
 });

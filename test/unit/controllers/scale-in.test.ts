@@ -41,28 +41,28 @@ const victims = (count: number, machines: Machine[], nodes: Node[], pods: Record
     .map((victim) => victim.name);
 
 describe('planScaleIn', () => {
-  it('does nothing while there are not too many', () => {
+  it('does nothing up to the desired number', () => {
     expect(victims(2, [machine('a'), machine('b')], [node('a'), node('b')])).toEqual([]);
   });
-  it('takes the emptiest first; pods of DaemonSets do not count', () => {
+  it('removes the emptiest first, not counting DaemonSet pods', () => {
     const machines = [machine('a'), machine('b'), machine('c')];
     const nodes = [node('a'), node('b'), node('c')];
     const pods = { a: [pod(), pod()], b: [pod('DaemonSet'), pod('DaemonSet'), pod('DaemonSet')], c: [pod()] };
     expect(victims(1, machines, nodes, pods)).toEqual(['b', 'c']);
   });
-  it('takes before these what serves nobody, and then what a person marked', () => {
+  it('removes machines that are not serving first, then those marked by a person', () => {
     const machines = [machine('empty'), machine('marked'), machine('ill'), machine('unborn')];
     const nodes = [node('empty'), node('marked', { [ANNOTATIONS.scaleInFirst]: 'true' }), node('ill', {}, 'False')];
     expect(victims(1, machines, nodes, { marked: [pod()], ill: [pod()] })).toEqual(['unborn', 'ill', 'marked']);
   });
-  it('goes on with a node that it began to drain', () => {
+  it('continues with the node it began to drain', () => {
     const nodes = [node('a'), node('b', { [DRAINING_ANNOTATION]: '2026-01-01T00:00:00Z' })];
     expect(victims(1, [machine('a'), machine('b')], nodes, { b: [pod()] })).toEqual(['b']);
   });
-  it('counts machines on their way out as gone', () => {
+  it('counts machines being deleted as gone', () => {
     expect(victims(1, [machine('a'), machine('b', { phase: 'Terminating' })], [node('a'), node('b')])).toEqual([]);
   });
-  it('lets nodes that may stay after all take pods again', () => {
+  it('uncordons nodes that may stay', () => {
     const nodes = [node('a', { [DRAINING_ANNOTATION]: 'x' }), node('b', { [DRAINING_ANNOTATION]: 'x' }), node('c')];
     expect(nodesToUncordon(nodes, new Set(['b'])).map((n) => n.metadata.name)).toEqual(['a']);
   });

@@ -50,7 +50,7 @@ function placing(seeds: Seed[], shoots: Shoot[]) {
   return { events, chosen, place: (one: Shoot) => seedFor(deps, one, chosen)?.metadata.name };
 }
 
-it('counts what it has just chosen: many shoots that come at once do not fill one seed beyond its capacity', () => {
+it('a seed counts recent choices: simultaneous shoots do not exceed its capacity', () => {
   const shoots = ['a', 'b', 'c', 'd'].map((name) => shoot(name));
   const { place } = placing([seed('one', 2), seed('two', 1)], shoots);
   expect(shoots.slice(0, 3).map(place).sort()).toEqual(['one', 'one', 'two']);
@@ -58,13 +58,13 @@ it('counts what it has just chosen: many shoots that come at once do not fill on
   expect(() => place(shoots[3]!)).toThrow(expect.objectContaining({ advice: expect.stringMatching(/^Make a Seed/) }));
 });
 
-it('does not count a shoot against itself when it chooses once more', () => {
+it('a seed does not count a shoot against itself at a second choice', () => {
   const one = shoot('a');
   const { place } = placing([seed('one', 1)], [one]);
   expect([place(one), place(one)]).toEqual(['one', 'one']);
 });
 
-it('gives the place back of a shoot that is forgotten', () => {
+it('a seed gets back the place of a forgotten shoot', () => {
   const shoots = ['a', 'b'].map((name) => shoot(name));
   const { place, chosen } = placing([seed('one', 1)], shoots);
   place(shoots[0]!);
@@ -73,7 +73,7 @@ it('gives the place back of a shoot that is forgotten', () => {
   expect(place(shoots[1]!)).toBe('one');
 });
 
-it('counts shoots that say themselves where they are to be', () => {
+it('a seed counts shoots that name it themselves', () => {
   const pinned = shoot('a', { seedName: 'one' });
   const { place } = placing([seed('one', 1)], [pinned, shoot('b')]);
   expect(() => place(shoot('b'))).toThrow(/no seed can host/);
@@ -116,7 +116,7 @@ it.each<[string, 'new' | 'down', string | undefined, RegExp]>([
   );
 });
 
-it('asks for a seed where none that there is could ever host the shoot, whether they answer or not', () => {
+it('a seed is requested where no existing one could ever host the shoot, reachable or not', () => {
   const other = seed('one', 0);
   delete other.status!.conditions;
   expect(() => placing([other], []).place(shoot('a'))).toThrow(
@@ -124,14 +124,14 @@ it('asks for a seed where none that there is could ever host the shoot, whether 
   );
 });
 
-it('leaves a shoot where it is, whatever became of its seed, and takes one away that names it', () => {
+it('a shoot stays on its seed, whatever becomes of the seed, and takes a place where it names one', () => {
   const named = seed('one', 0);
   const { place } = placing([named], []);
   expect(place(shoot('a', { seedName: 'one', status: { seedName: 'one' } as Shoot['status'] }))).toBe('one');
   expect(place(shoot('b', { seedName: 'one', deletionTimestamp: '2026-01-01T00:00:00Z' }))).toBe('one');
 });
 
-it('keeps a shoot where its status says, and chooses none for one that is being deleted', () => {
+it('a shoot keeps the seed in its status, and none is chosen for a deleted one', () => {
   const { place, events } = placing([seed('one', 1), seed('two', 1)], []);
   expect(place(shoot('a', { status: { seedName: 'two' } as Shoot['status'] }))).toBe('two');
   expect(place(shoot('b', { deletionTimestamp: '2026-01-01T00:00:00Z' }))).toBeUndefined();

@@ -104,7 +104,7 @@ it('a seed is away until it answers again', async () => {
   await access.stop();
 });
 
-it('opens a seed for all who ask, also when the first of them is stopped', async () => {
+it('a seed is opened for all callers, also when the first is cancelled', async () => {
   const { registry, show } = slowGarden();
   const first = new AbortController();
   const one = registry.open(seed, first.signal);
@@ -117,7 +117,7 @@ it('opens a seed for all who ask, also when the first of them is stopped', async
   await registry.closeAll();
 });
 
-it('leaves nothing open of a seed that is closed before it has answered', async () => {
+it('a seed closed before it answered leaves nothing open', async () => {
   const { registry, watches } = slowGarden();
   const opened = registry.open(seed, new AbortController().signal);
   const refused = expect(opened).rejects.toThrow('seed local is not wanted any more');
@@ -129,7 +129,7 @@ it('leaves nothing open of a seed that is closed before it has answered', async 
 
 const pinned = (clusterIdentity: string) => ({ ...seed, status: { clusterIdentity } }) as Seed;
 
-it('opens no seed that is another cluster than it was: nothing of it is looked at', async () => {
+it('a seed that became another cluster is not opened, and nothing of it is read', async () => {
   const { registry, show, watches } = slowGarden();
   show();
   await expect(registry.open(pinned('two'), new AbortController().signal)).rejects.toThrow(
@@ -140,7 +140,7 @@ it('opens no seed that is another cluster than it was: nothing of it is looked a
   await registry.closeAll();
 });
 
-it('gives nobody an open seed that turned out to be another cluster', async () => {
+it('an open seed that became another cluster is given to no caller', async () => {
   const { registry, show } = slowGarden();
   show();
   await registry.open(seed, new AbortController().signal);

@@ -65,7 +65,7 @@ function garden(shoots: Shoot[], seedStatus?: Seed['status'], spec?: object, loc
   };
 }
 
-it('a seed in use is held until its last shoot has gone', async () => {
+it('a seed in use is held until its last shoot is gone', async () => {
   const shoots = [hosted];
   const { look, seed, condition, closed, ...far } = garden(shoots);
   await look();
@@ -79,13 +79,13 @@ it('a seed in use is held until its last shoot has gone', async () => {
   expect([seed().metadata.finalizers, closed]).toEqual([[], ['far']]);
 });
 
-it('a seed that hosts nothing is not held', async () => {
+it('an unused seed is not held', async () => {
   const { look, seed } = garden([]);
   await look();
   expect(seed().metadata.finalizers).toBeUndefined();
 });
 
-it('which cluster a seed is, is written down at first contact; another one behind its address is refused', async () => {
+it("a seed's cluster identity is recorded at first contact, and another cluster at its address is refused", async () => {
   const { look, seed, condition, closed, exchange } = garden([hosted], { kubernetesVersion: '1.35.0' });
   await look();
   expect(seed().status).toMatchObject({ clusterIdentity: 'one', kubernetesVersion: '1.36.3' });
@@ -97,7 +97,7 @@ it('which cluster a seed is, is written down at first contact; another one behin
   expect([seed().status?.clusterIdentity, closed]).toEqual(['one', ['far']]);
 });
 
-it('a seed says whether its network enforces NetworkPolicies, also while it does not answer', async () => {
+it('a seed reports whether its network enforces NetworkPolicies, also while it does not answer', async () => {
   const { look, seed, condition, exchange } = garden([]);
   const { requeueAfterMs } = await look();
   expect(condition('NetworkPoliciesEnforced')).toMatchObject({ status: 'True' });
@@ -108,7 +108,7 @@ it('a seed says whether its network enforces NetworkPolicies, also while it does
   expect(condition('NetworkPoliciesEnforced')).toMatchObject({ status: 'True' });
 });
 
-it('a seed says that the name in its kubeconfig has no address, and what machines reach therefore', async () => {
+it("a seed reports that its kubeconfig's host has no address, and the consequence for machines", async () => {
   const { addresses, look, condition } = garden([]);
   addresses.unknownHost = { host: 'api.example.com', why: 'ENOTFOUND' };
   await look();
@@ -138,7 +138,7 @@ it.each<[string, string, object, boolean]>([
   expect(condition('AddressesKnown')?.message).not.toContain('Name its ranges');
 });
 
-it('a seed says which of its fields are stored without effect, and only then', async () => {
+it('a seed reports fields that are stored without effect, and nothing otherwise', async () => {
   const networks = { pods: '10.0.0.0/16', services: '10.1.0.0/16', blockCIDRs: ['10.2.0.0/16'] };
   const plain = garden([], undefined, { networks });
   await plain.look();

@@ -96,8 +96,8 @@ function testbed(
   return { told, writes, run, task };
 }
 
-describe('a control plane on machines of its own begins', () => {
-  it('in the seed, on one machine that may begin it, and notes the volume that it is on', async () => {
+describe('a control plane on its own machines begins', () => {
+  it('in the seed, on one machine, whose volume is recorded', async () => {
     const { told, writes, run } = testbed('seed');
     await run('control-plane-machines');
     expect(told).toMatchObject([{ count: 1, mayInitialise: true, noted: [] }]);
@@ -109,7 +109,7 @@ describe('a control plane on machines of its own begins', () => {
     expect(told[1]).toMatchObject({ mayInitialise: false, noted: [0] });
   });
 
-  it('in a cloud, on one machine that has the keys, and notes which one that is', async () => {
+  it('in a cloud, on one machine with the keys, which is recorded', async () => {
     const { told, writes, run } = testbed('cloud');
     await run('control-plane-machines');
     expect(told).toMatchObject([{ count: 1, first: { begin: { 'ca.key': expect.any(String) } } }]);
@@ -118,7 +118,7 @@ describe('a control plane on machines of its own begins', () => {
     expect(writes.map(({ data }) => data)).toEqual([{ pool: 'own', members: 'node-a' }]);
   });
 
-  it('once: with a note, as it was always written, no machine begins anything', async () => {
+  it('once: with a record no machine begins again', async () => {
     const inSeed = testbed('seed', { pool: 'own', 'volume-0': 'disk-1' });
     const inCloud = testbed('cloud', { pool: 'own', members: 'node-a' });
     for (const { run } of [inSeed, inCloud]) {
@@ -130,36 +130,36 @@ describe('a control plane on machines of its own begins', () => {
     expect([...inSeed.writes, ...inCloud.writes]).toEqual([]);
   });
 
-  it('on no two machines: which of them has the state would be a guess', async () => {
+  it('on no two machines, whose state could not be told apart', async () => {
     const { writes, run } = testbed('cloud', undefined, { machines: ['node-a', 'node-b'] });
     await expect(run('initialised')).rejects.toThrow('begins on one machine, and there are 2');
     expect(writes).toEqual([]);
   });
 });
 
-describe('a control plane on machines of a cloud comes to another version', () => {
+describe('a control plane on cloud machines is upgraded', () => {
   const waits = (runs?: string[], hasServed = true) =>
     testbed('cloud', {}, { ...(runs && { runs }), hasServed })
       .task('machines')
       .after!.includes('control-plane-size');
 
-  it('before machines for workloads do, which otherwise do not wait for it', () => {
+  it('before worker machines, which otherwise do not wait', () => {
     expect([waits(['1.36.3', '1.35.4']), waits(['1.36.3', '1.36.3'])]).toEqual([true, false]);
   });
 
-  it('before them also where an operator that starts anew has not seen its machines yet', () => {
+  it('before worker machines, also by a restarted operator that has not seen them', () => {
     expect([waits(undefined), waits(undefined, false)]).toEqual([true, false]);
   });
 });
 
-describe('a control plane on machines of the seed comes to another version, or to other keys', () => {
-  it('before machines for workloads do, which otherwise do not wait for it', () => {
+describe('a control plane on seed machines is upgraded or gets other keys', () => {
+  it('before worker machines, which otherwise do not wait', () => {
     expect(testbed('seed', undefined, { pods: ['new', 'old'] }).task('machines').after).toContain('control-plane-size');
     for (const pods of [[], ['new']])
       expect(testbed('seed', undefined, { pods }).task('machines').after).not.toContain('control-plane-size');
   });
 
-  it('with addresses for those that stand in for a single one, and requests only to those that are ready', async () => {
+  it('with addresses for machines added in place of a single one, and traffic to ready ones only', async () => {
     const serviceOf = async (pods: string[], more: Parameters<typeof testbed>[2] = {}) => {
       const { run, writes } = testbed('seed', undefined, { members: 1, pods, ...more });
       await run('services');

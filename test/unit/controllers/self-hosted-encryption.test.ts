@@ -62,8 +62,8 @@ const toldOf = (pki: PKIData): string[] =>
     ({ name }: { name: string }) => name,
   );
 
-describe('the key of Secrets of a control plane on machines', () => {
-  it('is there from the beginning, and stays as long as nobody asks for another', () => {
+describe('the encryption key of a control plane on machines', () => {
+  it('exists from the beginning, and stays without a request', () => {
     const made = operation({ pki: {}, hasBegun: false }).plan();
     expect(encryptionOf(made)).toEqual({ write: { name: expect.any(String), secret: expect.any(String) }, read: [] });
     const { plan, condition } = operation();
@@ -71,7 +71,7 @@ describe('the key of Secrets of a control plane on machines', () => {
     expect(condition()).toBeUndefined();
   });
 
-  it('is not made for machines that may have begun without one', () => {
+  it('is not created for machines that may have begun without one', () => {
     const before = { 'ca.key': 'KEY' };
     for (const asked of [true, false]) {
       expect(operation({ pki: before, hasBegun: false, asked }).plan()).toBe(before);
@@ -80,14 +80,14 @@ describe('the key of Secrets of a control plane on machines', () => {
     }
   });
 
-  it('comes second to another where that is asked for, once', () => {
+  it('is followed by another on request, once', () => {
     const { op, plan } = operation({ asked: true });
     op.pki = plan();
     expect(encryptionOf(op.pki)).toMatchObject({ write: encryptionOf(keys)!.write, next: {}, revision: 1 });
     expect(plan()).toBe(op.pki);
   });
 
-  it('does not come to a cluster that was never encrypted, and a condition says why as long as it is asked for', () => {
+  it('is not added to an unencrypted cluster, and a condition says why while it is requested', () => {
     const what = { pki: { 'ca.key': 'KEY' } };
     const { op, plan, condition } = operation({ ...what, asked: true });
     expect(plan()).toBe(op.pki);
@@ -101,7 +101,7 @@ describe('the key of Secrets of a control plane on machines', () => {
   });
 });
 
-describe('bringing another key in', () => {
+describe('a rotation of the encryption key', () => {
   /** API servers of three machines, which take what they are told one after the other, and of which any moment can be the last one. */
   class Machines implements EncryptingServers {
     readonly op: Operation;
@@ -150,7 +150,7 @@ describe('bringing another key in', () => {
   const run = (op: Operation, machines: EncryptingServers) =>
     encryptionTask(op, machines).run(new AbortController().signal);
 
-  it('goes by way of all machines at each step, rewrites Secrets once in between, and ends with the new one alone', async () => {
+  it('passes all machines at each step, rewrites Secrets once, and ends with the new key alone', async () => {
     const { op, done, condition } = begin();
     const key = encryptionOf(op.pki)!.next!.name;
     const steps: unknown[] = [];
@@ -168,7 +168,7 @@ describe('bringing another key in', () => {
     expect(encryptionOf(op.pki)).toEqual({ write: expect.objectContaining({ name: key }), read: [], revision: 3 });
   });
 
-  it('goes on from what is stored, whenever the operator is killed, and no machine ever meets what it cannot read', async () => {
+  it('continues from what is stored, with the operator killed anywhere, and no machine meets unreadable data', async () => {
     let kills = 0;
     for (let life = 0; ; life++) {
       const { op } = begin();

@@ -58,8 +58,8 @@ function testbed({ mend = true, begun = true, now = NOW, pki = {}, version = '1.
   return { op, mending, abort, parts: () => mending.mock.calls.map(([, pool, part]) => `${pool} ${part}`) };
 }
 
-describe('what others changed of a control plane in a cloud is changed back', () => {
-  it('as soon as it is known where it is reached, and then not again', async () => {
+describe('foreign changes of a cloud control plane are reverted', () => {
+  it('as soon as its endpoint is known, and then not again', async () => {
     const { op, mending, parts } = testbed();
     mending.mockResolvedValueOnce([WALL]);
     await strategyOf(op)
@@ -82,7 +82,7 @@ describe('what others changed of a control plane in a cloud is changed back', ()
     expect(parts()).toEqual([]);
   });
 
-  it('later, where machines come or go; and is asked for again where they go on with that', async () => {
+  it('later, where machines come or go; and again where they continue', async () => {
     const { op, mending, parts } = testbed();
     mending.mockImplementation(async (_ctx, _pool, part) => (part === 'endpoint' ? [] : undefined));
     await mendControlPlane(op, false);
@@ -92,7 +92,7 @@ describe('what others changed of a control plane in a cloud is changed back', ()
     expect(parts()).toEqual(['endpoint', 'machines', 'machines'].map((part) => `control-plane ${part}`));
   });
 
-  it('with a look whether it has more machines than it should have', async () => {
+  it('after a check for surplus machines', async () => {
     const resized = ({ op }: ReturnType<typeof testbed>) =>
       strategyOf(op)
         .reconcileTasks(op)
@@ -111,7 +111,7 @@ describe('what others changed of a control plane in a cloud is changed back', ()
     await expect(resized(testbed({ mend: false, version: '1.36.4' }))).rejects.toThrow('the cloud was asked');
   });
 
-  it('without keeping the cluster from anything while the cloud refuses it', async () => {
+  it('without blocking the cluster while the cloud refuses', async () => {
     const { op, mending, abort } = testbed();
     mending.mockRejectedValue(new Error('not now'));
     await mendControlPlane(op, false);

@@ -42,7 +42,7 @@ it.each<[string, PKIData, string, string]>([
   expect(wantedInCloud(op, [node('1.36.3'), node(runs)])).toBe(expected);
 });
 
-it('counts no machine that is ending among those with the present keys', () => {
+it('machines being deleted are not counted among those with the present keys', () => {
   const state = newShootState();
   const replacement = new Replacement(partOf<Operation>({ state, notice: () => {} }), 'the present keys');
   const machines = [machine('a', { outdated: true }), machine('b', { outdated: true }), machine('c'), machine('d')];

@@ -76,11 +76,11 @@ const status = (
     NOW,
   );
 
-describe('status of a control plane on machines', () => {
+describe('the status of a control plane on machines', () => {
   const name = 'machines-own-0';
   const sound = { nodes: [node(name, 'own'), node('a', 'workers')], pods: [...staticPods(name), dns] };
 
-  it('says how far it is with machines that are made anew', () => {
+  it('reports the progress of a roll', () => {
     const replacing = '1 of 3 machines of the control plane have Kubernetes 1.36.3; waiting for machine 1 to serve';
     const found = status(1, sound, true, { replacing });
     expect(findCondition(found.conditions, 'Rolling')).toMatchObject({ status: 'True', message: replacing });
@@ -88,7 +88,7 @@ describe('status of a control plane on machines', () => {
     expect(findCondition(status(1, sound).conditions, 'Rolling')).toBeUndefined();
   });
 
-  it('is Ready when all of it is, and counts machines for workloads only', () => {
+  it('is Ready when all of it is, and counts worker machines only', () => {
     const found = status(1, sound);
     expect(findCondition(found.conditions, 'Ready')?.status).toBe('True');
     expect(found).toMatchObject({
@@ -108,13 +108,13 @@ describe('status of a control plane on machines', () => {
     expect(found.controlPlane).toEqual({ desired: 1, ready: 0 });
   });
 
-  it('does not take the word of a node whose machine has gone', () => {
+  it('ignores nodes whose machine is gone', () => {
     const found = status(1, sound, false);
     expect(found.controlPlane).toEqual({ desired: 1, ready: 0 });
     expect(findCondition(found.conditions, 'Ready')?.message).toBe(`not ready: machine ${name}`);
   });
 
-  it('says which machines are still to come', () => {
+  it('names missing machines', () => {
     const found = status(3, sound);
     expect(found.controlPlane).toEqual({ desired: 3, ready: 1 });
     expect(findCondition(found.conditions, 'ControlPlaneHealthy')?.message).toBe(
@@ -122,7 +122,7 @@ describe('status of a control plane on machines', () => {
     );
   });
 
-  it('claims nothing while nobody answers', () => {
+  it('claims nothing while nothing answers', () => {
     const found = status(1, undefined);
     expect(findCondition(found.conditions, 'ControlPlaneHealthy')?.status).toBe('False');
     expect(found.controlPlane).toEqual({ desired: 1, ready: 0 });

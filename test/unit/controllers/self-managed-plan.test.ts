@@ -43,7 +43,7 @@ const shootOf = (wc: WorkerCluster, status: object = {}): Shoot => {
   return { ...shoot!, metadata: { ...shoot!.metadata, generation: 1 }, status } as Shoot;
 };
 
-it('has no name in DNS, and is told so before anything is made', () => {
+it('a SelfManaged cluster cannot have a DNS name, which is reported before anything is created', () => {
   const { shoot, status } = plan(cluster({ dns: { domain: 'one.example.com' } }));
   expect(shoot).toBeUndefined();
   expect(findCondition(status.conditions, 'Ready')).toMatchObject({ status: 'False' });
@@ -51,7 +51,7 @@ it('has no name in DNS, and is told so before anything is made', () => {
 });
 
 describe('a SelfManaged cluster', () => {
-  it('is a Shoot whose control plane is on a pool of its own', () => {
+  it('is a Shoot whose control plane has a pool of its own', () => {
     const { shoot, status } = plan(cluster());
     expect(status).toMatchObject({ mode: 'SelfManaged', provider: 'local', simulated: false });
     expect(shoot?.spec.provider.workers).toMatchObject([
@@ -63,7 +63,7 @@ describe('a SelfManaged cluster', () => {
     expect(unactedFields(shoot!.spec)).toEqual([]);
   });
 
-  it('has machines of its control plane apart from those for workloads', () => {
+  it('separates control plane and worker machines', () => {
     const shoot = shootOf(cluster());
     expect(poolsOfShoot(shoot).map(({ name }) => name)).toEqual(['default']);
     expect(controlPlanePoolOf(shoot)).toMatchObject({
@@ -75,17 +75,17 @@ describe('a SelfManaged cluster', () => {
     expect(controlPlanePoolOf(hosted)).toBeUndefined();
   });
 
-  it('takes the machine type of the cluster', () => {
+  it("uses the cluster's machine type", () => {
     const { shoot } = plan(cluster({ machineType: 'large' }));
     expect(shoot?.spec.provider.workers?.[0]).toMatchObject({ name: 'control-plane', machine: { type: 'large' } });
   });
 
-  it('may have five members, and none but for its control plane', () => {
+  it('may have five members, for its control plane only', () => {
     const { shoot } = plan(cluster({ controlPlaneNodes: 5, dataPlaneNodes: 0 }));
     expect(shoot?.spec.provider.workers?.[0]).toMatchObject({ minimum: 5 });
   });
 
-  it('goes on as what it is, whatever the profile says by now', () => {
+  it('keeps its mode, whatever the profile becomes', () => {
     const shoot = shootOf(cluster());
     expect(plan(cluster({ mode: undefined }), shoot).status.mode).toBe('SelfManaged');
   });
@@ -107,14 +107,14 @@ describe('a SelfManaged cluster', () => {
     });
   });
 
-  it('comes to the next version when it is asked for, and not before', () => {
+  it('is upgraded on request only', () => {
     const running = shootOf(cluster({ kubernetes: { version: '1.35.4' } }), { kubernetesVersion: '1.35.4' });
     const asked = (spec: object) => plan(cluster(spec), running).shoot?.spec.kubernetes.version;
     expect(asked({ kubernetes: { version: '1.36.3' } })).toBe('1.36.3');
     expect(asked({})).toBe('1.35.4');
   });
 
-  it('is refused in one line by a provider that makes no such machines', () => {
+  it('is refused in one line by a provider without such machines', () => {
     const { controlPlaneMachines: _, ...other } = providerNamed('local');
     const { shoot, status } = plan(cluster(), undefined, { ...other, name: 'simulated' });
     expect(shoot).toBeUndefined();
@@ -127,7 +127,7 @@ describe('a SelfManaged cluster', () => {
   const { controlPlaneMachines: _, ...local } = providerNamed('local');
   const inCloud: Provider = { ...local, name: 'aws', inCloud: true, controlPlaneGroup: {} as never };
 
-  it('is a Shoot like any other in a cloud whose machines can do it, and never on spot machines', () => {
+  it('is an ordinary Shoot in a supporting cloud, and never on spot machines', () => {
     const spec = { credentialsRef: { name: 'keys' }, pools: [{ name: 'cheap', minimum: 1, spot: true }] };
     const { shoot } = plan(cluster(spec), undefined, inCloud);
     expect(shoot?.spec.provider.workers).toMatchObject([
@@ -137,7 +137,7 @@ describe('a SelfManaged cluster', () => {
     expect(shoot?.spec.provider.workers?.[0]?.providerConfig).toBeUndefined();
   });
 
-  it('comes to the next version in a cloud as anywhere, and never back', () => {
+  it('is upgraded in a cloud as elsewhere, and never downgraded', () => {
     const spec = (version?: string) =>
       cluster({ ...(version && { kubernetes: { version } }), credentialsRef: { name: 'keys' } });
     const running = (version: string) => {
@@ -155,14 +155,14 @@ describe('a SelfManaged cluster', () => {
     expect(findCondition(status.conditions, 'SpecAccepted')?.message).toContain('Kubernetes cannot be downgraded');
   });
 
-  it('names the credentials of the account that its machines are to be in', () => {
+  it("names the credentials of its machines' account", () => {
     const { shoot, status } = plan(cluster(), undefined, inCloud);
     expect(shoot).toBeUndefined();
     expect(findCondition(status.conditions, 'Ready')?.message).toContain('spec.credentialsRef');
   });
 });
 
-describe('a self-hosted Shoot that somebody made by hand', () => {
+describe('a self-hosted Shoot made by hand', () => {
   const problemOf = (
     workers: Partial<Worker>[],
     provider: Partial<Provider> = providerNamed('local'),
@@ -206,28 +206,28 @@ describe('a self-hosted Shoot that somebody made by hand', () => {
     else expect(problem).toContain(expected);
   });
 
-  it('keeps the pool that its etcd is on, by its name', () => {
+  it('keeps the pool of its etcd, by name', () => {
     expect(problemOf([own], undefined, { noted: 'own' })).toBeUndefined();
     expect(problemOf([own], undefined, { noted: 'other' })).toContain('is on the machines of pool other');
   });
 
-  it('is refused on a seed where its address may change', () => {
+  it('is refused on a seed whose addresses may change', () => {
     expect(problemOf([own], undefined, { exposure: 'NodePort' })).toContain('exposure ClusterIP');
   });
 
-  it('may be on any seed where its machines are in a cloud, but not on spot machines', () => {
+  it('may be on any seed with cloud machines, but not on spot machines', () => {
     const { controlPlaneMachines: _, ...local } = providerNamed('local');
     const cloud = { ...local, inCloud: true, controlPlaneGroup: {} as never };
     expect(problemOf([own], cloud, { exposure: 'NodePort' })).toBeUndefined();
     expect(problemOf([{ ...own, providerConfig: { spot: true } }], cloud)).toContain('cannot be on spot machines');
   });
 
-  it('stays at its version where the seed names the image of machines', () => {
+  it('keeps its version where the seed names the machine image', () => {
     const running = '1.35.4';
     expect(problemOf([own], undefined, { running, machineImage: 'kindest/node:v1.35.4' })).toContain('1.35.4');
   });
 
-  it('comes to another version in a cloud, but not past a minor that one of its machines has yet to come to', () => {
+  it('is upgraded in a cloud, but not past a minor version that one of its machines has not reached', () => {
     const { controlPlaneMachines: _, ...local } = providerNamed('local');
     const cloud = { ...local, inCloud: true, controlPlaneGroup: {} as never };
     const node = (version: string, pool = 'own') =>
@@ -243,7 +243,7 @@ describe('a self-hosted Shoot that somebody made by hand', () => {
     );
   });
 
-  it('is refused where nobody makes such machines', () => {
+  it('is refused where no provider makes such machines', () => {
     expect(problemOf([own], providerNamed('simulated'))).toBe(
       'provider simulated cannot make machines for a control plane',
     );

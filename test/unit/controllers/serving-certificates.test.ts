@@ -78,7 +78,7 @@ async function longestStall(run: () => Promise<unknown>): Promise<number> {
 }
 
 describe('decideServingCertificates', () => {
-  it('denies 300 requests of 3,000 names each without a stall, and its reason is short', async () => {
+  it('denies 300 requests of 3,000 names each without a stall, with a short reason', async () => {
     const huge = await requestOf('node-9', 3_000);
     const { answers, look } = cluster(Array.from({ length: 300 }, (_, index) => csr(`c${index}`, 'node-9', huge)));
     const stall = await longestStall(look);
@@ -89,7 +89,7 @@ describe('decideServingCertificates', () => {
     expect(stall).toBeLessThan(1_000);
   });
 
-  it('parses a request that waits for its machine once, however often it looks', async () => {
+  it('parses a waiting request once, however often it is judged', async () => {
     const parse = vi.spyOn(x509.Pkcs10CertificateRequest.prototype, 'extensions', 'get');
     const request = await requestOf('node-9', 100);
     const { look } = cluster(Array.from({ length: 20 }, (_, index) => csr(`c${index}`, 'node-9', request)));
@@ -100,7 +100,7 @@ describe('decideServingCertificates', () => {
     parse.mockRestore();
   });
 
-  it('approves what a kubelet asks for once its machine is known', async () => {
+  it("approves a kubelet's request once its machine is known", async () => {
     const machines: Machine[] = [];
     const { answers, look } = cluster([csr('own', 'node-1', await requestOf('node-1', 1))], machines);
     expect(await look()).toBe(true);

@@ -31,7 +31,7 @@ describe('the account of a shoot', () => {
     expect(namesAccount(shoot({}, { ownerReferences }), its)).toBe(true);
   });
 
-  it("is asked for in no region that would make another's host of it, whatever the Shoot says", async () => {
+  it('is not used in a region that would change the API host, whatever the Shoot says', async () => {
     const side = partOf<Parameters<typeof accountOfShoot>[0]>({
       clusters: clusters({ spec: { credentialsRef: { name: 'keys' } } }),
       bindings: { get: () => undefined },
@@ -44,14 +44,14 @@ describe('the account of a shoot', () => {
     );
   });
 
-  it('is not that of another cluster of the same name, nor one that was named after its nodes were simulated', () => {
+  it('is not that of another cluster of the same name, nor one named after its nodes were simulated', () => {
     const spec = { credentialsRef: { name: 'keys' } };
     const earlier = clusters({ spec, metadata: { name: 'one', namespace: 'shop', uid: 'other' } });
     expect(namesAccount(shoot({}, { ownerReferences }), earlier)).toBe(false);
     expect(namesAccount(shoot({}, { ownerReferences }), clusters({ spec, status: { simulated: true } }))).toBe(false);
   });
 
-  it('is that of the binding which it names itself', () => {
+  it('is that of the binding it names itself', () => {
     const own = shoot({ credentialsBindingName: 'aws' });
     expect(credentialsOfShoot(own, 'aws', none, bindings)).toMatchObject({ namespace: 'shop', secret: 'aws-secret' });
     expect(namesAccount(own, none)).toBe(true);
@@ -66,7 +66,7 @@ describe('the account of a shoot', () => {
   });
 });
 
-it('is looked at again, by everyone who uses it, once the cloud takes a binding that it refused', () => {
+it('is retried by all its users once the cloud accepts a refused binding', () => {
   const cluster = (name: string, spec: object, namespace = 'shop') =>
     buildWorkerCluster({ metadata: { name, namespace }, spec });
   const ref = { credentialsRef: { name: 'aws' } };

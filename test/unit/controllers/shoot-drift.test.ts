@@ -84,15 +84,15 @@ function testbed({ uid = 'u', namespace = 'shop', turns = new FairQueue(DRIFT_LO
   return testbed;
 }
 
-describe('what others changed in the account of a cluster', () => {
-  it('is nothing that costs or says anything where there is no cloud', () => {
+describe("the drift of a cluster's account", () => {
+  it('causes no cost and no report without a cloud', () => {
     const { op } = testbed();
     Object.assign(op, { provider: {}, state: newShootState() });
     lookForDrift(op);
     expect([op.state.drift, driftCondition(op, op.shoot)]).toEqual([undefined, undefined]);
   });
 
-  it('is looked for at moments of its own, each six hours, and by no operator that just starts', async () => {
+  it('is checked every six hours at spread times, and not at a start', async () => {
     const { drift, later, look, pass, again, condition } = testbed();
     expect([drift.mock.calls.length, condition()]).toEqual([0, undefined]);
     expect(await later()).toMatchObject({ status: 'False', reason: 'AsApplied' });
@@ -104,7 +104,7 @@ describe('what others changed in the account of a cluster', () => {
     expect(drift).toHaveBeenCalledTimes(2);
   });
 
-  it('is looked for as often as the profile says', async () => {
+  it("is checked at the profile's interval", async () => {
     const { op, drift, look, pass } = testbed();
     op.context = () => partOf<ProviderContext>({ profile: { spec: { drift: { interval: '1m' } } } });
     await look();
@@ -113,7 +113,7 @@ describe('what others changed in the account of a cluster', () => {
     expect(drift).toHaveBeenCalledTimes(1);
   });
 
-  it('is told with the differences, once, also by the next operator', async () => {
+  it('is reported with the differences, once, also by the next operator', async () => {
     const first = testbed();
     first.drift.mockResolvedValue([WALL]);
     const told = await first.later();
@@ -129,7 +129,7 @@ describe('what others changed in the account of a cluster', () => {
     expect(await first.later()).toMatchObject({ status: 'False' });
   });
 
-  it('is named in a bounded text, however much it is', async () => {
+  it('is named in bounded text', async () => {
     const { drift, later } = testbed();
     drift.mockResolvedValue(Array.from({ length: 500 }, () => WALL));
     const { message = '' } = (await later())!;
@@ -137,7 +137,7 @@ describe('what others changed in the account of a cluster', () => {
     expect(message.length).toBeLessThan(2000);
   });
 
-  it('is unknown only as long as it could never be looked at, and tried again ever more seldom', async () => {
+  it('is unknown until the first check, with growing retries', async () => {
     const { drift, later, look, pass } = testbed();
     drift.mockRejectedValue(new CoppiceError('ERR_INFRA_UNAUTHORIZED', 'no'));
     expect(await later()).toMatchObject({ status: 'Unknown', codes: ['ERR_INFRA_UNAUTHORIZED'] });
@@ -156,7 +156,7 @@ describe('what others changed in the account of a cluster', () => {
     expect(await later()).toMatchObject({ status: 'False' });
   });
 
-  it('is not told while something is being made there, and looked for soon after', async () => {
+  it('is not reported during a change, and checked soon after', async () => {
     const { drift, later, look, pass } = testbed();
     drift.mockResolvedValue(undefined);
     expect(await later()).toBeUndefined();
@@ -165,7 +165,7 @@ describe('what others changed in the account of a cluster', () => {
     expect(await look()).toMatchObject({ status: 'False' });
   });
 
-  it('is not looked for while the cluster is being changed: the look ends, says nothing, and is made up for', async () => {
+  it('is not checked during a change: the check ends without a report, and is repeated', async () => {
     const { op, drift, look, pass, again, condition } = testbed();
     let end!: (found: Change[]) => void;
     drift.mockReturnValueOnce(
@@ -184,7 +184,7 @@ describe('what others changed in the account of a cluster', () => {
     expect(await look()).toMatchObject({ status: 'False' });
   });
 
-  it('is looked for in one cluster at a time, of however many', async () => {
+  it('is checked in one cluster at a time, of any number', async () => {
     const turns = new FairQueue(DRIFT_LOOKS);
     let [going, most] = [0, 0];
     const testbeds = Array.from({ length: 10 }, (_, i) => testbed({ uid: `u${i}`, turns }));
@@ -199,7 +199,7 @@ describe('what others changed in the account of a cluster', () => {
     expect([most, said.every((one) => one?.status === 'False')]).toEqual([1, true]);
   });
 
-  it("is looked for in a namespace's only cluster after the first of another's ten", async () => {
+  it("is checked in a namespace's only cluster after the first of another's ten", async () => {
     const turns = new FairQueue(DRIFT_LOOKS);
     const looked: string[] = [];
     const testbeds = Array.from({ length: 11 }, (_, i) => {
@@ -216,10 +216,10 @@ describe('what others changed in the account of a cluster', () => {
   });
 });
 
-describe('what others changed in the account of a cluster is changed back', () => {
+describe("the drift of a cluster's account is corrected", () => {
   const mends = ({ op }: ReturnType<typeof testbed>) => wantsMending(op.provider, op.shoot, op.state);
 
-  it('once, when somebody asks for it by annotation, which goes when that is done', async () => {
+  it('once, on request by annotation, which is removed afterwards', async () => {
     const one = testbed();
     one.drift.mockResolvedValue([WALL]);
     expect((await one.later())?.message).toContain('annotate Shoot u with gardener.cloud/operation=reconcile');
@@ -235,7 +235,7 @@ describe('what others changed in the account of a cluster is changed back', () =
     ]);
   });
 
-  it('whenever it is found, where the policy says so; what cannot be changed back is not tried before the next look', async () => {
+  it('whenever it is found, where the policy says so; failures are retried at the next check', async () => {
     const one = testbed();
     one.shoot.spec.drift = { policy: 'Mend' };
     await one.later();
@@ -249,7 +249,7 @@ describe('what others changed in the account of a cluster is changed back', () =
     expect(mends(one)).toBe(true);
   });
 
-  it('but for what a control plane on machines is spared, which is told and not tried before the next look', async () => {
+  it('except for control plane machines, which is reported and retried at the next check', async () => {
     const one = testbed();
     const group: Change = { operation: 'create', resource: 'aws:autoscaling/group:Group pool-control-plane' };
     one.shoot.spec.drift = { policy: 'Mend' };

@@ -44,7 +44,7 @@ it.each<[string, ReturnType<typeof failed>[], Retry, Retry]>([
   expect(retryOf(failures, true, 0.5)).toEqual(deleting);
 });
 
-it('forgets what tasks met that are not in the graph that runs', async () => {
+it('errors of tasks outside the running graph are forgotten', async () => {
   const state = newShootState();
   for (const taskID of ['machines', 'namespace'])
     state.errors.set(taskID, { taskID, description: 'no', codes: ['ERR_INFRA_UNAUTHORIZED'] });

@@ -51,7 +51,7 @@ const deletionIds = (op: Operation) =>
     .deletionTasks(op)
     .map(({ id }) => id);
 
-describe('what is acted on', () => {
+describe('the fields that are acted on', () => {
   it.each([
     ['in an account of a cloud', true, undefined],
     ['in the seed', undefined, 'credentialsBindingName'],
@@ -66,8 +66,8 @@ describe('what is acted on', () => {
   });
 });
 
-describe('what stands behind a shoot', () => {
-  it('is a control plane, or a record of machines where the profile says so', () => {
+describe('the strategy of a shoot', () => {
+  it('is a hosted control plane, or a record of machines where the profile says so', () => {
     expect(ids(operation(false))).toContain('api-server');
     expect(ids(operation(true))).toEqual(['namespace', 'certificates', 'kubeconfig', 'machines', 'machines-ready']);
   });
@@ -82,7 +82,7 @@ describe('what stands behind a shoot', () => {
     expect(deletionIds(operation(true, inSeed))).toContain('processes');
   });
 
-  it('is machines of the cluster itself where it has a pool for that', () => {
+  it("is the cluster's own machines where it has a pool for them", () => {
     const found = ids(onMachines());
     expect(found).toContain('control-plane-machines');
     expect(found).not.toContain('etcd');
@@ -151,14 +151,14 @@ describe('what stands behind a shoot', () => {
     expect(told).toEqual(expect.arrayContaining(seen));
   });
 
-  it('is looked at again soon only where nobody would tell that a machine is lost', () => {
+  it('requeues soon only where a lost machine causes no event', () => {
     const minutes = (op: Operation) => strategyOf(op).longestSleepMs / 60_000;
     expect([operation(false), operation(true), onMachines(inSeed), onMachines(inCloud)].map(minutes)).toEqual([
       720, 720, 720, 5,
     ]);
   });
 
-  it('knows the machines of the control plane, too, wherever they are', async () => {
+  it('knows control plane machines too, wherever they are', async () => {
     const named = (name: string) => ({ name }) as Machine;
     const listMachines = async () => [named('worker')];
     const observe = async () => ({ asked: 1, machines: [named('own')], volumes: [] });
@@ -172,7 +172,7 @@ describe('what stands behind a shoot', () => {
     }
   });
 
-  it('is taken apart with all that the provider leaves, also where a provider makes no such machines any more', async () => {
+  it("deletes all of a provider's remains, also where the provider makes no such machines any more", async () => {
     const gone: string[] = [];
     const deleteAll = async () => void gone.push('workers');
     const controlPlaneMachines = { delete: async (_ctx: unknown, name: string) => void gone.push(name) };
@@ -186,14 +186,14 @@ describe('what stands behind a shoot', () => {
     expect(gone).toEqual(['workers', 'own', 'workers', 'workers']);
   });
 
-  it('asks for a graph that can be run', () => {
+  it('returns a valid task graph', () => {
     for (const op of [operation(true), operation(false), onMachines(), onMachines(inSeed), onMachines(inCloud)]) {
       expect(() => new Flow('make', strategyOf(op).reconcileTasks(op))).not.toThrow();
       expect(() => new Flow('delete', strategyOf(op).deletionTasks(op))).not.toThrow();
     }
   });
 
-  it('has no task broken off by the limit of the whole operation', () => {
+  it("has no task longer than the operation's limit", () => {
     const asleep = { ...operation(false), sleeps: true };
     for (const op of [operation(true), operation(false), asleep, onMachines(inSeed), onMachines(inCloud)]) {
       const tasks = [...strategyOf(op).reconcileTasks(op), ...strategyOf(op).deletionTasks(op)];

@@ -3,14 +3,14 @@ import { nextMoment, spreadInterval } from '../../../operator/controllers/spread
 
 const HOUR_MS = 3600_000;
 
-it('a fleet does not look for drift in one moment', () => {
+it('a fleet does not check for drift at one moment', () => {
   const moments = Array.from({ length: 200 }, (_, n) => spreadInterval(6 * HOUR_MS, `00000000-0000-4000-8000-${n}`));
   expect(Math.min(...moments)).toBeGreaterThanOrEqual(5.4 * HOUR_MS);
   expect(Math.max(...moments)).toBeLessThanOrEqual(6 * HOUR_MS);
   expect(new Set(moments).size).toBeGreaterThan(100);
 });
 
-it('a fleet has its moments spread over the interval, whenever its operator starts', () => {
+it("a fleet's checks are spread over the interval, whenever its operator starts", () => {
   const now = new Date('2026-01-01T00:00:00Z');
   const moments = Array.from({ length: 600 }, (_, i) => +nextMoment(now, 6 * HOUR_MS, `uid-${i}`) - +now);
   expect(Math.min(...moments)).toBeGreaterThan(0);

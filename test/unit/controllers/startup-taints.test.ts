@@ -17,7 +17,7 @@ const agent = { key: 'node.cilium.io/agent-not-ready', value: 'true', effect: 'N
 const batch = { key: 'batch', value: 'only', effect: 'NoSchedule' as const };
 const web = pool({ count: 1, taints: [batch], startupTaints: [agent] });
 
-it('a Shoot hands startup taints to its provider beside those that stay', () => {
+it('a Shoot passes startup taints to its provider beside permanent ones', () => {
   const worker = {
     name: 'web',
     machine: { type: 'a' },
@@ -30,13 +30,13 @@ it('a Shoot hands startup taints to its provider beside those that stay', () => 
   expect(poolsOfShoot(shoot)[0]).toMatchObject({ taints: [batch], startupTaints: [agent] });
 });
 
-it('a local machine registers with both kinds of taints, and no machine is made anew for a startup taint', () => {
+it('a local machine registers with both kinds of taints, and no startup taint recreates a machine', () => {
   const { files, fingerprint } = machineFiles(context(), web);
   expect(load(files['kubelet.yaml']!)).toMatchObject({ registerWithTaints: [batch, agent] });
   expect(machineFiles(context(), pool({ count: 1 })).fingerprint).toBe(fingerprint);
 });
 
-it('a simulated node gets back a pool taint that somebody took, and never a startup taint', async () => {
+it('a simulated node gets back a removed pool taint, and never a startup taint', async () => {
   const shoot = new FakeCluster();
   const reconcile = () => simulated.reconcilePool(context({ shoot: shoot.client }), web);
   await reconcile();
@@ -57,7 +57,7 @@ const node = (taints: KubeTaint[], labels: Record<string, string> = { [LABELS.po
     status: { conditions: [{ type: 'Ready', status: 'True' }] },
   });
 
-it('a node that waits for its agent counts as it will be, and taints of others stay', () => {
+it('a node with a startup taint counts as without it, and foreign taints stay', () => {
   const seen = (labels?: Record<string, string>) =>
     withoutStartupTaints(node([batch, agent], labels), [web]).spec.taints;
   expect(seen()).toEqual([batch]);
@@ -67,7 +67,7 @@ it('a node that waits for its agent counts as it will be, and taints of others s
   expect(withoutStartupTaints(node([other]), [web]).spec.taints).toEqual([other]);
 });
 
-it('a cluster whose nodes wait for an agent says so, and no longer once the taint is gone', () => {
+it('a cluster whose nodes wait for an agent reports that until the taint is gone', () => {
   const told = (taints: KubeTaint[], dnsReady: boolean) => {
     const dns = buildPod({
       metadata: { labels: { 'k8s-app': 'kube-dns' } },

@@ -23,7 +23,7 @@ describe('onlyStatusChanged', () => {
     expect(onlyStatusChanged({ type: 'updated', object, old })).toBe(expected);
   });
 
-  it('an object that comes or goes', () => {
+  it('is false for a created or deleted object', () => {
     expect(onlyStatusChanged({ type: 'added', object: old })).toBe(false);
     expect(onlyStatusChanged({ type: 'deleted', object: old })).toBe(false);
   });

@@ -59,6 +59,6 @@ it.each<[string, Pod[], boolean | undefined, string, string]>([
   expect(system(pods, tunnel)).toEqual([reason, expect.stringContaining(message)]);
 });
 
-it('says of simulated nodes that nothing runs on them', () => {
+it("the tunnel's status of simulated nodes says that nothing runs on them", () => {
   expect(system([dns], undefined, true)).toEqual(['Simulated', expect.stringContaining('run no pods')]);
 });

@@ -10,7 +10,7 @@ import { controlPlane } from '../shoot/values.ts';
 
 const done = (id: string, run: Task['run'] = async () => {}): Task => ({ id, title: id, run });
 
-it('agents of the tunnel start anew for more API servers only when all of these serve', async () => {
+it('tunnel agents restart for more API servers only once all of these serve', async () => {
   const applied: KubeObject[] = [];
   const outside = (members: number) => ({
     ...controlPlane(members),

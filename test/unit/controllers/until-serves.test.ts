@@ -41,17 +41,17 @@ async function asks(
   return { asked: asked.length, servedAt };
 }
 
-it.each([400, 3000, 5000, 14_000])('an API server that serves after %i ms is seen to within 150 ms', async (upAt) => {
+it.each([400, 3000, 5000, 14_000])('an API server that serves after %i ms is noticed within 150 ms', async (upAt) => {
   const { servedAt } = await asks(IN_SEED, { upAt, untilMs: MINUTE });
   expect(servedAt! - upAt).toBeLessThanOrEqual(150);
 });
 
-it('one that serves late is seen to at once when its pod says so', async () => {
+it("an API server that serves late is noticed at once by its pod's status", async () => {
   const { servedAt } = await asks(IN_SEED, { upAt: 48_000, newsAt: 48_500, untilMs: 2 * MINUTE });
   expect(servedAt).toBe(48_500);
 });
 
-it('one that is dead is asked less and less, and for as long as it is wanted', async () => {
+it('a dead API server is polled with growing intervals while it is desired', async () => {
   const dead = { upAt: Number.POSITIVE_INFINITY };
   const inFive = (await asks(IN_SEED, { ...dead, untilMs: 5 * MINUTE })).asked;
   expect(inFive).toBeLessThan(230);
@@ -60,7 +60,7 @@ it('one that is dead is asked less and less, and for as long as it is wanted', a
   expect(inTen - inFive).toBeLessThan(65);
 });
 
-it('one on machines of a cloud is asked each second while these may be starting', async () => {
+it('an API server on cloud machines is polled every second while these may be starting', async () => {
   const { servedAt } = await asks(ELSEWHERE, { upAt: 3 * MINUTE + 1, untilMs: 5 * MINUTE });
   expect(servedAt! - 3 * MINUTE).toBeLessThanOrEqual(1020);
 });

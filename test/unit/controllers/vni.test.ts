@@ -16,7 +16,7 @@ const NOBODY = new Map<string, number>();
 describe('allocateVNI', () => {
   const first = allocateVNI('a', cache(), NOBODY);
 
-  it('gives the same cluster the same one again, within what VXLAN has', () => {
+  it("returns the same for the same cluster, within VXLAN's range", () => {
     expect(allocateVNI('a', cache(), NOBODY)).toBe(first);
     expect(first).toBeGreaterThan(0);
     expect(first).toBeLessThan(2 ** 24);
@@ -36,7 +36,7 @@ describe('allocateVNI', () => {
     expect(allocateVNI('a', namespaces, reserved)).toBe(7);
   });
 
-  it('does not look through all namespaces for one that has its own', () => {
+  it('does not read all namespaces for one with its own', () => {
     const namespaces = {
       get: () => namespace('a', 7),
       list: (): KubeObject[] => expect.fail('a thousand clusters would look at a million namespaces'),

@@ -46,7 +46,7 @@ const task = (id: string, applied: string[]): Task => ({ id, title: id, run: asy
 const run = ({ op, applied }: ReturnType<typeof shoot>) =>
   new Flow('reconcile', [task('machines', applied), task('system-ready', applied), ...volumeTasks(op)]).run({});
 
-it('the class is there while machines boot; the provisioner waits until cluster DNS serves, and is applied once', async () => {
+it('the StorageClass exists while machines boot; the provisioner waits for cluster DNS, and is applied once', async () => {
   const one = shoot();
   let serves = () => {};
   const dns: Task = { id: 'system-ready', title: 'dns', run: () => new Promise((resolve) => (serves = resolve)) };
@@ -61,14 +61,14 @@ it('the class is there while machines boot; the provisioner waits until cluster 
   expect(one.applied).toEqual(['machines', 'system-ready']);
 });
 
-it('nothing is applied without nodes, nor where nodes run no pods', async () => {
+it('no volume provisioner is applied without nodes, nor where nodes run no pods', async () => {
   for (const one of [shoot({ count: 0 }), shoot({ provider: simulated })]) {
     await run(one);
     expect(one.applied).toEqual(['machines', 'system-ready']);
   }
 });
 
-it('a policy of the cluster that refuses the provisioner ends no operation, is told, and is tried again', async () => {
+it("a volume provisioner rejected by the cluster's policy fails no operation, is reported, and retried", async () => {
   const one = shoot({ refuses: 'Deployment' });
   expect((await run(one)).failures).toEqual([]);
   expect(one.op.state.volumesRefused).toMatch(/^Deployment kube-system\/coppice-local-path: /);

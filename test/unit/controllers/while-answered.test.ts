@@ -35,7 +35,7 @@ function testbed() {
   return { server, health, op, state, told, run };
 }
 
-it('gives up waiting in a cluster whose API server falls silent, and nothing else', async () => {
+it('waits in a cluster end when its API server falls silent, and no others', async () => {
   const { server, health, run } = testbed();
   const seed = Promise.withResolvers<void>();
   const result = run([
@@ -62,7 +62,7 @@ it('gives up waiting in a cluster whose API server falls silent, and nothing els
   health.stop();
 });
 
-it('tells what changes while a look waits, but not of a look that ends at once', async () => {
+it('changes during a wait are reported, but not of a wait that ends at once', async () => {
   const { run, state, told } = testbed();
   const waiting = Promise.withResolvers<void>();
   const slow = run([task('access', [], () => waiting.promise)]);
@@ -109,7 +109,7 @@ it.each<[string, number, boolean]>([
   await flow;
 });
 
-it('what an operation had yet to tell when it was stopped is told by the next', async () => {
+it('pending reports of a stopped operation are made by the next', async () => {
   const { run, state, told } = testbed();
   const first = Promise.withResolvers<void>();
   const stopped = run([task('api-server-serves', [], () => first.promise)]);
@@ -126,7 +126,7 @@ it('what an operation had yet to tell when it was stopped is told by the next', 
   await next;
 });
 
-it('a task that only looks whether there is anything to do is told of once it has found something', async () => {
+it('a task that only checks is reported once it has found work', async () => {
   const { run, state } = testbed();
   const [waits, looks, acts] = [0, 1, 2].map(() => Promise.withResolvers<void>());
   const description = () => state.operation?.description;

@@ -130,7 +130,7 @@ const seedIn = (host?: string) => ({
   spec: host ? { kubeconfigRef: { name: `${host}-kubeconfig`, namespace: 'shop' } } : {},
 });
 
-it('has a cluster looked at when it changes, and others only where it is news for them', () => {
+it('a cluster is reconciled when it changes, and others only where that affects them', () => {
   garden.tell('ADDED', quotaOf('shop'));
   queued();
   garden.tell('ADDED', cluster('a', { credentialsRef: { name: 'cloud' } }));
@@ -141,7 +141,7 @@ it('has a cluster looked at when it changes, and others only where it is news fo
   expect(queued()).toEqual(['cloudprofile metal', 'credentials shop', 'quota shop/all', 'workercluster shop/a']);
 });
 
-it('has a shoot looked at when it changes, but not when only its status says so', () => {
+it('a shoot is reconciled when it changes, but not for its status alone', () => {
   garden.tell('ADDED', quotaOf('shop'));
   garden.tell('ADDED', seedIn());
   queued();
@@ -159,7 +159,7 @@ it('has a shoot looked at when it changes, but not when only its status says so'
   ]);
 });
 
-it('has a Shoot that is being deleted looked at when its WorkerCluster lets go of it, and not when that only tells of the deletion', () => {
+it('a deleted Shoot is reconciled when its WorkerCluster releases it, not when that only reports the deletion', () => {
   const held = cluster('a');
   const deleted = shoot('a', undefined, [{ kind: 'WorkerCluster', uid: 'a' }]);
   garden.tell('ADDED', held);
@@ -172,7 +172,7 @@ it('has a Shoot that is being deleted looked at when its WorkerCluster lets go o
   expect(queued()).toContain('shoot shop/a');
 });
 
-it('has the nodes of a cluster looked at when one of its pods changes, where Coppice sizes a pool, and nowhere else', () => {
+it("a cluster's nodes are reconciled when its pods change, where Coppice sizes a pool, and nowhere else", () => {
   const heard: (() => void)[] = [];
   const onChange = (handler: () => void) => {
     heard.push(handler);
@@ -205,7 +205,7 @@ it('has the nodes of a cluster looked at when one of its pods changes, where Cop
   expect(queued()).toContain('autoscaling shop/a');
 });
 
-it('has all who use a profile looked at when it changes', () => {
+it('all users of a profile are reconciled when it changes', () => {
   garden.tell('ADDED', quotaOf('shop'));
   garden.tell('ADDED', quotaOf('bank'));
   garden.tell('ADDED', cluster('a'));
@@ -222,7 +222,7 @@ it('has all who use a profile looked at when it changes', () => {
   expect(queued()).toEqual(['cloudprofile metal']);
 });
 
-it('has those judged again whom a quota refused', () => {
+it('clusters refused by a quota are judged again', () => {
   const refused = [{ type: 'SpecAccepted', status: 'False', reason: 'QuotaExceeded' }];
   garden.tell('ADDED', cluster('waits', {}, { conditions: refused }));
   garden.tell('ADDED', cluster('runs'));
@@ -233,7 +233,7 @@ it('has those judged again whom a quota refused', () => {
   expect(queued()).toEqual([]);
 });
 
-it('has the cluster that a seed is in asked again whether it may be deleted, and the shoots that wait for a seed', () => {
+it("a seed's cluster is checked again for its deletion, and so are the shoots that wait for a seed", () => {
   garden.tell('ADDED', shoot('hosted', { seedName: 'here' }));
   garden.tell('ADDED', shoot('nowhere'));
   garden.tell('ADDED', shoot('far', { seedName: 'there' }));
@@ -249,7 +249,7 @@ it('has the cluster that a seed is in asked again whether it may be deleted, and
   expect(queued()).not.toContain('seed here');
 });
 
-it('has all clusters of a namespace looked at when there may be other credentials', () => {
+it('all clusters of a namespace are reconciled when credentials may have changed', () => {
   garden.tell('ADDED', cluster('a', { credentialsRef: { name: 'bound' } }));
   garden.tell('ADDED', cluster('without'));
   queued();
@@ -267,7 +267,7 @@ it('has all clusters of a namespace looked at when there may be other credential
   expect(queued()).toEqual(told);
 });
 
-it('has a cluster looked at when a size was decided for it', () => {
+it('a cluster is reconciled when a size was decided for it', () => {
   const labels = { [LABELS.workerCluster]: 'a', [LABELS.workerClusterNamespace]: 'shop' };
   garden.tell('ADDED', {
     kind: 'Secret',
@@ -276,7 +276,7 @@ it('has a cluster looked at when a size was decided for it', () => {
   expect(queued()).toContain('workercluster shop/a');
 });
 
-it('has a shoot looked at when what it has in a seed changes, and its kubelets when their pods do', async () => {
+it("a shoot is reconciled when its objects in a seed change, and its kubelets' requests when their pods do", async () => {
   await core.registry.open(seedIn() as never, new AbortController().signal);
   const labels = { [LABELS.shoot]: 'a', [LABELS.shootNamespace]: 'shop' };
   garden.tell('ADDED', {

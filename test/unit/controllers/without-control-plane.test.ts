@@ -49,14 +49,14 @@ const status = (changes: Partial<MachinesSeen> = {}, observedGeneration = 2, err
   statusOfKept({ ...facts, errors, observedGeneration }, record(changes), pods, NOW);
 const ready = (found: ReturnType<typeof status>) => findCondition(found.conditions, 'Ready');
 
-describe('status of a shoot that exists as objects only', () => {
-  it('says that it keeps a domain only: there is no API server to lead to', () => {
+describe('the status of a shoot that exists as objects only', () => {
+  it('reports that a domain is stored only, without an API server', () => {
     const named = { ...shoot, spec: { ...shoot.spec, dns: { domain: 'x.example' } } };
     const { conditions } = statusOfKept({ ...facts, shoot: named }, record(), PODS, NOW);
     expect(findCondition(conditions, 'AllFieldsActedOn')?.message).toContain('dns.domain');
   });
 
-  it('is Ready in words that nobody can take for a cluster', () => {
+  it('is Ready with a message that cannot be mistaken for a cluster', () => {
     const { conditions } = status();
     expect(findCondition(conditions, 'Ready')).toMatchObject({ status: 'True', reason: 'ObjectsOnly' });
     expect(findCondition(conditions, 'NoControlPlane')).toMatchObject({ status: 'True', reason: 'NotRun' });
@@ -81,7 +81,7 @@ describe('status of a shoot that exists as objects only', () => {
     });
   });
 
-  it('gives no pod addresses to nodes that the range has none left for', () => {
+  it('gives no pod addresses to nodes beyond the range', () => {
     expect(status({}, 2, [], '100.96.0.0/24').resource?.total?.ipPool).toBe('253');
   });
 

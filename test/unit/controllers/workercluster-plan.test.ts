@@ -53,7 +53,7 @@ const shootOf = (wc: WorkerCluster, status: object = {}): Shoot => {
   return { ...shoot!, metadata: { ...shoot!.metadata, generation: 1 }, status } as Shoot;
 };
 
-it('a size above the limit of the profile is refused with what fits, and a cluster above a lowered limit may shrink', () => {
+it("a size above the profile's limit is refused with the possible size, and a cluster above a lowered limit may shrink", () => {
   const large = cluster({ dataPlaneNodes: 80 });
   const shoot = shootOf(large);
   const lowered = { ...profile, spec: { ...profile.spec, limits: { maxNodesTotal: 40 } } };
@@ -67,7 +67,7 @@ it('a size above the limit of the profile is refused with what fits, and a clust
   expect(refusal(81)).toContain('at most 40 nodes');
 });
 
-it('a spec that was refused from the start says that nothing was made, and holds nothing', () => {
+it('a spec refused from the start reports that nothing was created, and holds nothing', () => {
   const fresh = { metadata: { name: 'demo', namespace: 'default', uid: 'u', generation: 1 } };
   const wrong = plan(cluster({ region: 'mars-1' }, fresh));
   expect([wrong.status.nothingMade, wrong.finalizer]).toEqual([true, undefined]);
@@ -88,7 +88,7 @@ it.each([
   expect(plan(refused).status.nothingMade).toBeUndefined();
 });
 
-it('a cluster whose network Coppice makes says that NetworkPolicies have no effect, once it exists, and says it once', () => {
+it("a cluster with Coppice's network reports once that NetworkPolicies have no effect", () => {
   const type = 'NetworkPoliciesEnforced';
   const shoot = shootOf(cluster({ mode: 'Hosted' }));
   expect(findCondition(plan(cluster({ mode: 'Hosted' })).status.conditions, type)).toBeUndefined();
@@ -106,7 +106,7 @@ it('a cluster whose network Coppice makes says that NetworkPolicies have no effe
   }
 });
 
-it('addons are asked of the Shoot, in whose words the cluster tells of them; where a cloud runs it, they are told to be kept', () => {
+it('addons are passed to the Shoot, whose status is reported; for managed clusters they are reported as kept', () => {
   const wc = cluster({ mode: 'Hosted', addons: { metricsServer: { enabled: true } } });
   const shoot = shootOf(wc);
   expect(shoot.spec.addons).toEqual(wc.spec.addons);
@@ -121,7 +121,7 @@ it('addons are asked of the Shoot, in whose words the cluster tells of them; whe
   expect(unactedFields(gardener)).toEqual(['addons.nginxIngress']);
 });
 
-it('a cluster is refused in every mode whose names another has already, but not one that runs', () => {
+it("a new cluster with another's names is refused in every mode, but not a running one", () => {
   for (const mode of ['Hosted', 'SelfManaged', 'Managed'] as const) {
     const wc = cluster({ mode });
     const view = {
@@ -142,7 +142,7 @@ it('a cluster is refused in every mode whose names another has already, but not 
   }
 });
 
-describe('a provider that this garden does not allow', () => {
+describe('a provider that this garden does not permit', () => {
   const barred = { ...providerNamed('local'), barred: 'whoever runs this garden must allow it' };
   const view = (shoot?: Shoot) => ({
     cluster: cluster({ mode: 'Hosted' }),
@@ -152,7 +152,7 @@ describe('a provider that this garden does not allow', () => {
     shoot,
   });
 
-  it('makes no new cluster, and the condition says who must allow it', () => {
+  it('creates no new cluster, and the condition says who must permit it', () => {
     const refused = planWorkerCluster(view(), NOW);
     expect(refused.shoot).toBeUndefined();
     expect(findCondition(refused.status.conditions, 'Ready')).toMatchObject({
@@ -162,13 +162,13 @@ describe('a provider that this garden does not allow', () => {
     });
   });
 
-  it('lets clusters grow that were made before', () => {
+  it('lets existing clusters grow', () => {
     expect(planWorkerCluster(view(shootOf(cluster({ dataPlaneNodes: 1 }))), NOW).shoot).toBeDefined();
   });
 });
 
 describe('planWorkerCluster', () => {
-  it('turns the first example into a Shoot with everything filled in from the profile', () => {
+  it("turns the first example into a Shoot with the profile's defaults", () => {
     const { shoot } = plan(cluster());
     expect(shoot?.spec).toMatchObject({
       cloudProfile: { name: 'aws' },
@@ -183,13 +183,13 @@ describe('planWorkerCluster', () => {
     expect(shoot?.metadata.finalizers).toEqual([FINALIZER]);
   });
 
-  it('says loudly that a cluster is simulated, and hosts what a cloud would manage', () => {
+  it('reports a simulated cluster prominently, and hosts what a cloud would manage', () => {
     const { status } = plan(cluster());
     expect(status).toMatchObject({ mode: 'Hosted', provider: 'simulated', simulated: true });
     expect(findCondition(status.conditions, 'Simulated')?.message).toMatch(/^SIMULATED/);
   });
 
-  it('says louder still that there is not even a control plane, but has a kubeconfig to show', () => {
+  it('reports a missing control plane prominently, with a kubeconfig', () => {
     const paper = {
       ...profile,
       spec: { ...profile.spec, providerConfig: { simulation: { controlPlane: { run: false } } } },
@@ -228,7 +228,7 @@ describe('planWorkerCluster', () => {
     ['more nodes than allowed', { dataPlaneNodes: 101 }, 'dataPlaneNodes', 'at most 100'],
     ['a mode that its provider lacks', { mode: 'SelfManaged' }, 'mode', 'cannot make machines for a control plane'],
   ];
-  it.each(refused)('refuses %s, and makes nothing', (_what, spec, field, words) => {
+  it.each(refused)('refuses %s, and creates nothing', (_what, spec, field, words) => {
     const { shoot, status } = plan(cluster(spec));
     expect(shoot).toBeUndefined();
     expect(status.phase).toBe('Failed');
@@ -239,7 +239,7 @@ describe('planWorkerCluster', () => {
     expect(status.lastErrors?.[0]?.codes?.[0]).toMatch(/^ERR_/);
   });
 
-  it('names the profiles there are when one is missing', () => {
+  it('names existing profiles when one is missing', () => {
     const missing = planWorkerCluster(
       {
         cluster: cluster({ cloudProvider: 'moon' }),
@@ -255,7 +255,7 @@ describe('planWorkerCluster', () => {
     );
   });
 
-  it('keeps a running cluster as it is when a change cannot be had', () => {
+  it('leaves a running cluster unchanged when a change is impossible', () => {
     const wc = cluster();
     const shoot = shootOf(wc, { kubernetesVersion: '1.36.3' });
     const changed = plan(cluster({ machineType: 'm99.huge' }), shoot);
@@ -264,7 +264,7 @@ describe('planWorkerCluster', () => {
     expect(findCondition(changed.status.conditions, 'SpecAccepted')?.message).toContain('The cluster stays as it was');
   });
 
-  it('stays at the version that runs until another is asked for', () => {
+  it('keeps the running version until another is requested', () => {
     const running = shootOf(cluster(), { kubernetesVersion: '1.36.1' });
     expect(plan(cluster(), running).shoot?.spec.kubernetes.version).toBe('1.36.1');
     expect(plan(cluster({ kubernetes: { version: '1.36' } }), running).shoot?.spec.kubernetes.version).toBe('1.36.3');
@@ -272,7 +272,7 @@ describe('planWorkerCluster', () => {
     expect(findCondition(back.status.conditions, 'SpecAccepted')?.message).toContain('older than 1.36.1');
   });
 
-  it('is Ready only when the Shoot is, for this very spec', () => {
+  it('is Ready only when the Shoot is, for this spec', () => {
     const wc = cluster();
     const ready = [
       { type: 'Ready', status: 'True', reason: 'x', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' },
@@ -287,7 +287,7 @@ describe('planWorkerCluster', () => {
     ).toBe('False');
   });
 
-  it('says the same twice in the same words, so that nothing is written', () => {
+  it('is constant, so that nothing is written', () => {
     const wc = cluster();
     const first = plan(wc).status;
     const again = planWorkerCluster(
@@ -303,7 +303,7 @@ describe('planWorkerCluster', () => {
     expect(again).toEqual(first);
   });
 
-  it('takes the Shoot down before it lets go, and says what it waits for', () => {
+  it('deletes the Shoot before the release, and reports what it waits for', () => {
     const wc = cluster();
     const dying = { ...wc, metadata: { ...wc.metadata, deletionTimestamp: '2026-11-21T00:00:00Z' } };
     const first = plan(dying, shootOf(wc));
@@ -319,7 +319,7 @@ describe('modes', () => {
   const view = { profile, profileNames: ['aws'], provider: managed, shoot: undefined };
   const withCredentials = cluster({ credentialsRef: { name: 'cloud' } });
 
-  it('Managed hands what the spec asks for to the cloud, in the terms of the profile', () => {
+  it("Managed passes the spec to the cloud in the profile's terms", () => {
     const pools = [
       { name: 'fixed', minimum: 2 },
       { name: 'free', minimum: 1, maximum: 5, spot: true, labels: { a: 'b' } },
@@ -342,7 +342,7 @@ describe('modes', () => {
     expect(status).toMatchObject({ mode: 'Managed', provider: 'aws', simulated: false, phase: 'Pending' });
   });
 
-  it('a number of nodes is the number of nodes, whatever room pools have', () => {
+  it("apply a number of nodes exactly, whatever the pools' limits", () => {
     const pools = [{ name: 'free', minimum: 1, maximum: 5 }];
     const asked = cluster({ credentialsRef: { name: 'cloud' }, dataPlaneNodes: 3, pools });
     const { managed: wish } = planWorkerCluster({ ...view, cluster: asked }, NOW);
@@ -357,7 +357,7 @@ describe('modes', () => {
       return planWorkerCluster({ ...view, provider, cluster: wc }, NOW);
     };
 
-    it('takes a cluster as it is: its version, no pools of ours, and it stays in the end', () => {
+    it("leaves a cluster unchanged: its version, no pools of Coppice's, and it stays at the end", () => {
       const { managed: wish, status } = asked({});
       expect(wish?.desired).toMatchObject({
         kubernetesVersion: '',
@@ -367,7 +367,7 @@ describe('modes', () => {
       expect(findCondition(status.conditions, 'SpecAccepted')?.message).toBe('the spec is valid and was accepted');
     });
 
-    it('adds what is asked for', () => {
+    it('adds requested pools', () => {
       const more = {
         dataPlaneNodes: 2,
         kubernetes: { version: '1.36' },
@@ -406,7 +406,7 @@ describe('modes', () => {
       return planWorkerCluster({ ...view, profile: withGPUs, cluster: wc }, NOW);
     };
 
-    it('get a machine type that has them', () => {
+    it('get a machine type with GPUs', () => {
       const { managed: wish, status } = asked({ gpu: 2 });
       expect(wish?.desired?.pools).toMatchObject([{ machineType: 'g-4', gpu: 4 }]);
       expect(status.admitted?.pools).toMatchObject([{ machineType: 'g-4' }]);
@@ -456,7 +456,7 @@ describe('modes', () => {
     };
     const said = (plan: ReturnType<typeof asked>, type: string) => findCondition(plan.status.conditions, type);
 
-    it('takes the nodes, and says that the control plane still costs', () => {
+    it('removes the nodes, and reports that the control plane still costs', () => {
       const plan = asked({ enabled: true });
       expect(plan.managed?.desired).toMatchObject({ asleep: true, pools: [{ minimum: 0, desired: 0, maximum: 3 }] });
       expect(plan.status.nodes).toMatchObject({ desired: 0 });
@@ -467,7 +467,7 @@ describe('modes', () => {
       expect(said(plan, 'SpecAccepted')?.message).toBe('the spec is valid and was accepted');
     });
 
-    it('waits for hubs that move work away first, until their time is over', () => {
+    it('waits for draining hubs first, until their time is over', () => {
       const wc = cluster({ credentialsRef: { name: 'cloud' }, dataPlaneNodes: 3, hibernation: { enabled: true } });
       const until = new Date(+NOW + 60_000);
       const keepsAwake = vi.fn(() => [{ by: 'Membership one-in-all', advice: 'the hub moves a binding', until }]);
@@ -487,7 +487,7 @@ describe('modes', () => {
       expect(planAt(until).managed?.desired).toMatchObject({ asleep: true, pools: [{ desired: 0 }] });
     });
 
-    describe('of a cluster whose control plane is hosted', () => {
+    describe('of a hosted cluster', () => {
       const made = { lastOperation: { type: 'Create', state: 'Succeeded' } };
       const asked = (hibernation: object, status: object | null = made, changes: object = {}) => {
         const wc = cluster({ mode: 'Hosted', dataPlaneNodes: 3, hibernation }, changes);
@@ -508,7 +508,7 @@ describe('modes', () => {
         ],
       };
 
-      it('tells its Shoot, which keeps the sizes that it wakes to', () => {
+      it('is passed to its Shoot, which keeps the sizes to wake to', () => {
         const { shoot, status } = asked({ enabled: true });
         expect(shoot?.spec.hibernation).toEqual({ enabled: true });
         expect(shoot?.spec.provider.workers).toMatchObject([{ minimum: 3, maximum: 3 }]);
@@ -518,7 +518,7 @@ describe('modes', () => {
         expect(findCondition(status.conditions, 'SpecAccepted')?.message).toBe('the spec is valid and was accepted');
       });
 
-      it('goes on running where an operator before this one did not act on it, and says how to have it sleep', () => {
+      it('is not begun after an operator that ignored it, with advice how to begin it', () => {
         // As operators of commit d22f180 tell of it.
         const message = 'the spec was accepted; these fields are stored without effect yet: hibernation';
         const old = { conditions: [{ type: 'SpecAccepted', status: 'True', reason: 'Accepted', message }] };
@@ -540,7 +540,7 @@ describe('modes', () => {
         expect(on.shoot?.spec.hibernation).toEqual({ enabled: true });
       });
 
-      it('goes by schedules, of which its Shoot knows nothing', () => {
+      it('follows schedules, which its Shoot does not know', () => {
         const schedules = [{ start: '0 20 * * *', end: '0 6 * * *' }];
         const since = { hibernation: { asleep: false, since: '2026-11-20T12:00:00Z' } };
         const { shoot, next } = asked({ schedules }, made, { status: since });
@@ -549,7 +549,7 @@ describe('modes', () => {
         expect(asked({ schedules: [{ start: '0 20 * * *' }], enabled: false }).shoot?.spec.hibernation).toBeUndefined();
       });
 
-      it('sleeps or is awake as a policy has ordered, and says whose order it is', () => {
+      it("follows a policy's order, and names the policy", () => {
         const order = { by: 'BurstPolicy shop/peak', why: 'work waits', at: '2026-11-20T12:00:00Z' };
         const awake = asked({ enabled: true }, sleeping, { order: { ...order, asleep: false } });
         expect(awake.shoot?.spec.hibernation).toBeUndefined();
@@ -567,12 +567,12 @@ describe('modes', () => {
         });
       });
 
-      it('is made first', () => {
+      it('begins after the creation', () => {
         for (const status of [null, { lastOperation: { type: 'Create', state: 'Processing' } }])
           expect(asked({ enabled: true }, status).shoot?.spec.hibernation).toBeUndefined();
       });
 
-      it('waits for hubs that move work away', () => {
+      it('waits for draining hubs', () => {
         const { shoot, status } = asked({ enabled: true }, made, { awake: true });
         expect(shoot?.spec.hibernation).toBeUndefined();
         expect(findCondition(status.conditions, 'Hibernated')).toMatchObject({
@@ -582,7 +582,7 @@ describe('modes', () => {
         });
       });
 
-      it('is said to sleep, not to have failed, and wakes', () => {
+      it('is reported as sleep, not as failure, and ends', () => {
         const { status } = asked({ enabled: true }, sleeping);
         expect(status).toMatchObject({ phase: 'Hibernated', lastErrors: [] });
         expect(findCondition(status.conditions, 'Hibernated')).toMatchObject({ status: 'True' });
@@ -602,23 +602,23 @@ describe('modes', () => {
       expect(said(plan, 'Hibernated')).toMatchObject({ status: 'False', reason: 'Awake' });
     });
 
-    it('comes after birth: add-ons need nodes to come up on', () => {
+    it('begins after creation: add-ons need nodes to start', () => {
       const plan = asked({ enabled: true }, { outputs: undefined, access: undefined, inside: undefined });
       expect(plan.managed?.desired?.pools).toMatchObject([{ desired: 3 }]);
     });
 
-    it('is looked at again when its schedule says, and no sooner', () => {
+    it('is requeued for its schedule, and no sooner', () => {
       const plan = asked({ schedules: [{ start: '30 * * * *' }] });
       expect(plan.next).toEqual(new Date(Math.floor(+NOW / 3600_000) * 3600_000 + 1800_000));
     });
   });
 
-  it('Hosted cannot be had where a cloud makes no machines for it', () => {
+  it('Hosted is refused where a cloud has no machines for it', () => {
     const { status } = planWorkerCluster({ ...view, cluster: cluster({ mode: 'Hosted' }) }, NOW);
     expect(findCondition(status.conditions, 'SpecAccepted')?.message).toContain('use mode Managed');
   });
 
-  it('Hosted makes a Shoot whose machines are in the account that the cluster names', () => {
+  it("Hosted creates a Shoot with machines in the cluster's account", () => {
     const inCloud = { ...managed, inCloud: true, validate: () => [] };
     const asked = { mode: 'Hosted', dataPlaneNodes: 2, pools: [{ name: 'a', minimum: 2, spot: true }] };
     const planned = (spec: object) => planWorkerCluster({ ...view, provider: inCloud, cluster: cluster(spec) }, NOW);
@@ -632,7 +632,7 @@ describe('modes', () => {
     expect(findCondition(status.conditions, 'SpecAccepted')?.message).toBe('the spec is valid and was accepted');
   });
 
-  it('Hosted in a cloud hands on what is to become of changes of others, and says what the Shoot says of them', () => {
+  it("Hosted in a cloud passes the drift policy on, and reports the Shoot's drift", () => {
     const inCloud = { ...managed, inCloud: true, validate: () => [] };
     const spec = { mode: 'Hosted', credentialsRef: { name: 'cloud' }, drift: { policy: 'Mend' } };
     const wc = cluster(spec);
@@ -645,7 +645,7 @@ describe('modes', () => {
     expect(findCondition(plan.status.conditions, 'SpecAccepted')?.message).toBe('the spec is valid and was accepted');
   });
 
-  it('what runs hosted is not moved into a cloud when the default of its profile, or its provider, changes', () => {
+  it("a running hosted cluster is not moved into a cloud when its profile's default or provider changes", () => {
     const simulated = cluster();
     const shoot = shootOf(simulated, { kubernetesVersion: '1.36.3' });
     const { managed: wish, status } = planWorkerCluster({ ...view, cluster: withCredentials, shoot }, NOW);

@@ -48,7 +48,7 @@ describe('audiences', () => {
   });
 });
 
-it('a subject is short enough for Google, which takes 127 bytes, however long the names are', () => {
+it("are combined with subjects short enough for Google's 127 bytes, for any names", () => {
   const long = { ...identity(), metadata: { name: 'n'.repeat(63), namespace: 's'.repeat(63) } };
   expect(subjectOf(long)).toHaveLength(127);
   expect(subjectOf(identity())).toBe('system:serviceaccount:shop:wi-me');
@@ -56,7 +56,7 @@ it('a subject is short enough for Google, which takes 127 bytes, however long th
 });
 
 describe('the credentials of an identity', () => {
-  it('are what the provider takes for such', () => {
+  it("have the provider's keys for workload identity", () => {
     const of = (type: keyof typeof CONFIGS) => ({
       id: 'a',
       credentials: identityCredentials(identity(type), TOKEN, USE).values,
@@ -69,7 +69,7 @@ describe('the credentials of an identity', () => {
     expect(azureCredentials(of('azure'))).toMatchObject({ clientID: ID, proof: { assertion: 'first' } });
   });
 
-  it('are the same whatever the token is, and others when they are of somebody else: renewing touches no cluster', () => {
+  it('are equal for any token, and differ for another identity: renewal affects no cluster', () => {
     const version = (one: WorkloadIdentity, token = 'first') =>
       identityCredentials(one, { ...TOKEN, token }, USE).version;
     const first = version(identity());
@@ -93,7 +93,7 @@ describe('the credentials of an identity', () => {
     await expect(obtainCredentials(source(found), USE)).rejects.toThrow(words);
   });
 
-  it('name the identity when a cloud does not take them, and leave errors of Secrets as they are', () => {
+  it('name the identity when a cloud refuses them, and leave errors of Secrets unchanged', () => {
     const error = new CoppiceError('ERR_INFRA_UNAUTHENTICATED', 'AWS refuses', { advice: 'Trust it.' });
     expect(namingIdentity(error, USE)).toMatchObject({
       code: 'ERR_INFRA_UNAUTHENTICATED',
@@ -140,7 +140,7 @@ class FakeGarden {
   }
 }
 
-describe('tokens of an identity', () => {
+describe('the tokens of an identity', () => {
   let now: Date;
   let garden: FakeGarden;
   let tokens: IdentityTokens;
@@ -154,7 +154,7 @@ describe('tokens of an identity', () => {
     tokens = new IdentityTokens(garden, () => now);
   });
 
-  it('are of a ServiceAccount that is made for it, for an hour, for whom they are shown to', async () => {
+  it('are of a ServiceAccount created for it, for an hour and its audiences', async () => {
     expect(await tokens.token(identity())).toMatchObject({
       issuer: 'https://garden',
       subject: 'system:serviceaccount:shop:wi-me',
@@ -164,7 +164,7 @@ describe('tokens of an identity', () => {
     expect(garden.account).toEqual(identityAccount(identity()));
   });
 
-  it('are asked for once, until half of their life is over', async () => {
+  it('are requested once, until half of their life is over', async () => {
     const first = await Promise.all([tokens.token(identity()), tokens.token(identity())]);
     expect(first[0]).toBe(first[1]);
     pass(29);
@@ -177,7 +177,7 @@ describe('tokens of an identity', () => {
     expect(garden.asked.filter((one) => one === 'APPLY')).toHaveLength(1);
   });
 
-  it('follow what the server grants, not what was asked for', async () => {
+  it('follow the granted life, not the requested one', async () => {
     garden.lifeSeconds = 600;
     await tokens.token(identity());
     pass(6);
@@ -185,7 +185,7 @@ describe('tokens of an identity', () => {
     expect(posts()).toHaveLength(2);
   });
 
-  it('are other ones for other audiences, and for an identity made anew', async () => {
+  it('differ for other audiences, and for a recreated identity', async () => {
     await tokens.token(identity());
     await tokens.token(identity('aws', { audiences: ['own'] }));
     garden.account = undefined;
@@ -193,7 +193,7 @@ describe('tokens of an identity', () => {
     expect(posts()).toHaveLength(3);
   });
 
-  it('are used to their end where no new one is made, because the namespace is going', async () => {
+  it('are used to their end when the namespace is being deleted and no new one is granted', async () => {
     const first = await tokens.token(identity());
     const causes = [{ reason: 'NamespaceTerminating' }];
     garden.broken = new KubeApiError('POST', 403, { reason: 'Forbidden', details: { causes } });
@@ -207,7 +207,7 @@ describe('tokens of an identity', () => {
     );
   });
 
-  it('are asked for again a minute after a renewal failed', async () => {
+  it('are requested again a minute after a failed renewal', async () => {
     const first = await tokens.token(identity());
     garden.broken = new Error('down');
     pass(31);
@@ -218,7 +218,7 @@ describe('tokens of an identity', () => {
     expect(await tokens.token(identity())).not.toBe(first);
   });
 
-  it('are asked for again after a failure', async () => {
+  it('are requested again after a failure', async () => {
     garden.broken = new Error('down');
     await expect(tokens.token(identity())).rejects.toThrow('down');
     garden.broken = undefined;
@@ -242,14 +242,14 @@ describe('tokens of an identity', () => {
     expect(garden.asked).toEqual(['GET']);
   });
 
-  it('are made once the account is as it should be: what was changed is put right', async () => {
+  it('are requested once the account is correct: foreign changes are reverted', async () => {
     garden.account = { ...identityAccount(identity()), automountServiceAccountToken: true };
     await tokens.token(identity());
     expect(garden.account?.automountServiceAccountToken).toBe(false);
   });
 });
 
-it('the operator may do no more with ServiceAccounts of the garden than making them and their tokens', () => {
+it('permit the operator nothing with ServiceAccounts of the garden but creating them and their tokens', () => {
   const rules = gardenRules().filter(({ resources }) => resources.some((one) => one.startsWith('serviceaccounts')));
   expect(rules).toEqual([
     { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['get', 'create', 'patch'] },
