@@ -80,13 +80,14 @@ export interface ToolStep {
  * garden and no more; and those of each other file, the quickest to build first. Of two stages the first is served first.
  */
 export function toolSteps(stages: readonly (readonly string[])[]): ToolStep[] {
-  const known = new Set<ToolName>();
-  const steps: ToolStep[] = [];
+  const steps: { tools: ToolName[]; files: string[] }[] = [];
+  const stepOf = new Map<ToolName, number>();
   const add = (files: readonly string[]) => {
-    if (files.length === 0) return;
-    const tools = [...new Set(files.flatMap(toolsOf))].filter((name) => !known.has(name));
-    for (const name of tools) known.add(name);
-    steps.push({ tools, files });
+    const tools = [...new Set(files.flatMap(toolsOf))].filter((name) => !stepOf.has(name));
+    if (tools.length > 0) steps.push({ tools, files: [] });
+    for (const name of tools) stepOf.set(name, steps.length - 1);
+    // With the step that makes the last of its tools: what is built for others meanwhile is none of its concern.
+    for (const file of files) steps[Math.max(...toolsOf(file).map((name) => stepOf.get(name)!))]!.files.push(file);
   };
   for (const files of stages) {
     add(files.filter((file) => tierOf(file) === 'integration'));

@@ -47,4 +47,7 @@ it('makes first what the short run needs: its integration tests, then its garden
   expect(first!.files.every((file) => tierOf(file) === 'integration')).toBe(true);
   expect(first!.tools).not.toContain('pulumi');
   expect(second!.files).toContain('test/e2e/scaling.test.ts');
+  // Of the rest, what needs no more: it does not wait until Pulumi is built for others.
+  expect(second!.files).toContain('test/e2e/idle.test.ts');
+  expect(first!.files).toContain('test/integration/conformance/dns-clouds.test.ts');
 });
