@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory.home, { recursive: true, force: true }));
 
-it('makes everything once', async () => {
+it('ensureCertificates issues everything once', async () => {
   const made = await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now });
   for (const user of Object.keys(USERS)) expect(made).toContain(user);
   expect(await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now: later(47) })).toEqual(new Set());
@@ -28,7 +28,7 @@ it('makes everything once', async () => {
   expect((await stat(directory.pki('ca.key'))).mode & 0o777).toBe(0o600);
 });
 
-it('renews what nears its end, and keeps the authority', async () => {
+it('ensureCertificates renews what nears its expiry, and keeps the CA', async () => {
   await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now });
   const ca = await readFile(directory.pki('ca.crt'), 'utf8');
   const renewed = await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now: later(49) });
@@ -45,7 +45,7 @@ async function leaves(): Promise<X509Certificate[]> {
   return Promise.all(names.map(async (name) => new X509Certificate(await readFile(directory.pki(name)))));
 }
 
-it('has no certificate but of authorities that lasts longer than 60 days, also after a longer stop', async () => {
+it('a garden has only CAs valid for more than 60 days, also after a longer stop', async () => {
   await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now });
   for (const { validToDate } of await leaves()) expect(+validToDate).toBeLessThanOrEqual(+later(60));
   const ca = await readFile(directory.pki('ca.crt'), 'utf8');
@@ -54,7 +54,7 @@ it('has no certificate but of authorities that lasts longer than 60 days, also a
   expect(await readFile(directory.pki('ca.crt'), 'utf8')).toBe(ca);
 });
 
-it('stores no certificate with rights that nobody can take back, and gives the daemon one for a day', async () => {
+it("a garden stores no certificate with irrevocable rights, and issues the daemon's for a day", async () => {
   await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now });
   const subjects = (await leaves()).map(({ subject }) => subject);
   expect(subjects.filter((subject) => subject.includes('system:masters'))).toEqual([]);
@@ -68,7 +68,7 @@ it('stores no certificate with rights that nobody can take back, and gives the d
   await expect(issueDaemon(directory, now)).rejects.toThrow('is being replaced');
 });
 
-it("makes the administrator's certificate of an earlier version anew, in the file that people name", async () => {
+it("an earlier version's administrator certificate is replaced in the same file", async () => {
   await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now });
   const ca = (await readPair(directory, 'ca'))!;
   const earlier = { commonName: 'coppice:admin', organizations: ['system:masters'], usages: ['client' as const] };
@@ -80,7 +80,7 @@ it("makes the administrator's certificate of an earlier version anew, in the fil
   expect(new X509Certificate(named).subject).toBe('O=coppice:garden-admins\nCN=coppice:admin');
 });
 
-it('makes anew what says something else, and what is damaged', async () => {
+it('changed and damaged certificates are issued anew', async () => {
   await ensureCertificates(directory, { ranges, apiserverPort: 21_000, now });
   const others = chooseRanges('abc', [ranges.pods])!;
   const moved = await ensureCertificates(directory, { ranges: others, apiserverPort: 21_000, now });

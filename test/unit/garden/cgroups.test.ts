@@ -4,12 +4,12 @@ import { Cgroups, layoutFrom } from '../../../operator/garden/host/cgroups.ts';
 const line = (point: string, type: string, options = 'rw') =>
   `35 31 0:32 / ${point} rw,relatime - ${type} ${type} ${options}`;
 
-it('knows version 2', () => {
+it('layoutFrom recognizes cgroup version 2', () => {
   const layout = layoutFrom([line('/', 'ext4'), line('/sys/fs/cgroup', 'cgroup2')].join('\n'));
   expect(layout).toEqual({ version: 2, hierarchies: ['/sys/fs/cgroup'], tracker: '/sys/fs/cgroup' });
 });
 
-it('knows version 1, with version 2 beside it', () => {
+it('layoutFrom recognizes version 1 with version 2 beside it', () => {
   const points = ['cpu,cpuacct', 'memory', 'pids', 'systemd'].map((name) => line(`/sys/fs/cgroup/${name}`, 'cgroup'));
   const layout = layoutFrom(
     [line('/sys/fs/cgroup', 'tmpfs'), ...points, line('/sys/fs/cgroup/unified', 'cgroup2')].join('\n'),
@@ -20,16 +20,16 @@ it('knows version 1, with version 2 beside it', () => {
   expect(layout?.hierarchies).toHaveLength(5);
 });
 
-it('finds a controller that shares its mount', () => {
+it('layoutFrom finds a controller that shares its mount', () => {
   expect(layoutFrom(line('/sys/fs/cgroup/cpu,cpuacct', 'cgroup'))?.tracker).toBe('/sys/fs/cgroup/cpu,cpuacct');
 });
 
-it('sees when there are none', () => {
+it('layoutFrom is undefined without cgroups', () => {
   expect(layoutFrom(line('/', 'ext4'))).toBeUndefined();
   expect(layoutFrom('')).toBeUndefined();
 });
 
-it('has nothing to kill where nothing was made', async () => {
+it('killAll has nothing to kill where nothing was created', async () => {
   const cgroups = new Cgroups(
     { version: 1, hierarchies: ['/nonexistent/a'], tracker: '/nonexistent/a' },
     'coppice-test',

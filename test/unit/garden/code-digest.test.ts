@@ -15,7 +15,7 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 
 const digest = (folder = root) => codeDigest(folder, ['operator']);
 
-it('is the same for the same files elsewhere, and another for each change', async () => {
+it('codeDigest is equal for equal files elsewhere, and differs for each change', async () => {
   const before = digest();
   const elsewhere = `${root}-moved`;
   await rename(root, elsewhere);
@@ -27,6 +27,6 @@ it('is the same for the same files elsewhere, and another for each change', asyn
   expect(new Set([before, changed, digest()]).size).toBe(3);
 });
 
-it('is told to our own programs: one of other files is not taken over', () => {
+it("codeDigest is passed to Coppice's programs: one of other files is not taken over", () => {
   expect(childEnvironment({ [CODE]: 'abc' })).toEqual({ [CODE]: 'abc' });
 });

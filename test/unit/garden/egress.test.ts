@@ -27,14 +27,14 @@ function applied(commands: readonly string[]): { dst: string; protocol: string; 
 const commandsFor = (policy: EgressPolicy, shown: Parameters<typeof routeCommands>[0], hosts = HOSTS) =>
   routeCommands(shown, routeExceptions(policy, RANGES, hosts), RANGES);
 
-it('is whatever the machine reaches unless a person chose otherwise, and nothing where nobody can tell what they chose', () => {
+it('egress is unrestricted by default, and closed for an unreadable policy', () => {
   expect(parsePolicy(undefined)).toBe('all');
   expect(parsePolicy('{"policy":"public"}')).toBe('public');
   for (const text of ['{"policy":"everything"}', '{"policy":', 'null', '[]', ''])
     expect(parsePolicy(text)).toBe('none');
 });
 
-it('never leads to metadata, to other gardens, or past the firewall to the machine itself', () => {
+it('egress never reaches cloud metadata, other gardens, or the machine past its firewall', () => {
   for (const policy of ['all', 'public', 'none'] as const) {
     const ways = routeExceptions(policy, RANGES, HOSTS);
     for (const refused of ['0.0.0.0/8', '169.254.0.0/16', '168.63.129.16', '100.100.100.200', '10.160.0.0/11'])
@@ -45,7 +45,7 @@ it('never leads to metadata, to other gardens, or past the firewall to the machi
   }
 });
 
-it('knows all addresses of the machine, also of an interface whose link is down, and none of a proxy that takes all for itself', () => {
+it("hostAddresses includes interfaces whose link is down, and no transparent proxy's ranges", () => {
   const leaf = (address: string, ...routes: string[]) =>
     [`     |-- ${address}`, ...routes.map((route) => `        /${route}`)].join('\n');
   const trie = [
@@ -58,7 +58,7 @@ it('knows all addresses of the machine, also of an interface whose link is down,
   expect(reachableAddresses(parseLocalAddresses(`${trie.join('\n')}\n`))).toEqual(['172.17.0.1', '192.168.7.0/25']);
 });
 
-it('writes no route that is there, and takes away those that a policy or an address of the machine has left', () => {
+it('routeCommands adds no existing route, and removes obsolete ones', () => {
   const shown = applied(commandsFor('public', []));
   expect(commandsFor('public', shown)).toEqual([]);
   const opened = commandsFor('all', shown);
@@ -72,7 +72,7 @@ it('writes no route that is there, and takes away those that a policy or an addr
   ]);
 });
 
-it('takes from an older garden the route by which all went to the machine, and no other', () => {
+it("routeCommands removes an older garden's default route, and no other", () => {
   const old = { dst: 'default', gateway: RANGES.hostAddress, dev: 'uplink' };
   const pods = { dst: RANGES.pods, dev: 'pods', protocol: 'kernel' };
   expect(commandsFor('none', [old, pods])).toContain(`route del default via ${RANGES.hostAddress} dev uplink`);
@@ -80,7 +80,7 @@ it('takes from an older garden the route by which all went to the machine, and n
   expect(commandsFor('all', [open, pods]).join()).not.toMatch(/default|route del/);
 });
 
-it('is told in one line', () => {
+it('egressLine describes the policy in one line', () => {
   expect(egressLine({ policy: 'all' })).toBe('Pods reach what this machine reaches.');
   expect(egressLine({ policy: 'none' })).toContain('"coppice up --egress all"');
   expect(egressLine({ policy: 'all', problem: 'no slirp4netns' })).toBe(
@@ -88,7 +88,7 @@ it('is told in one line', () => {
   );
 });
 
-it('asks the name servers that the machine asks, in its order, and one on loopback where none is named', () => {
+it("parseResolvers returns the machine's name servers in order, and loopback without any", () => {
   const text =
     'search corp\n# nameserver 9.9.9.9\nnameserver 127.0.0.53\nnameserver fe80::1%eth0\nnameserver host\nnameserver 1.1.1.1\n';
   expect(parseResolvers(text).map(({ host }) => host)).toEqual(['127.0.0.53', 'fe80::1%eth0', '1.1.1.1']);
@@ -148,7 +148,7 @@ async function relay(resolvers: readonly Resolver[]) {
   return { ask, tcpPort: portOf(tcp) };
 }
 
-it('passes questions and answers byte for byte', async () => {
+it('the DNS relay passes questions and answers byte for byte', async () => {
   const asked: Buffer[] = [];
   const server = await resolver((one) => {
     asked.push(one);
@@ -160,7 +160,7 @@ it('passes questions and answers byte for byte', async () => {
   expect(asked).toEqual([mine]);
 });
 
-it('asks the next name server where one fails, is silent or answers another question', async () => {
+it('the DNS relay asks the next name server after a failure, silence or a foreign answer', async () => {
   const servers = await Promise.all([
     resolver((one) => answerTo(one, 2)),
     resolver((one) => answerTo(Buffer.concat([Buffer.from([9, 9]), one.subarray(2)]), 0)),
@@ -170,7 +170,7 @@ it('asks the next name server where one fails, is silent or answers another ques
   expect(await ask(question(1))).toEqual(answerTo(question(1), 3, 'no such name'));
 });
 
-it('says at once that it has no answer where no name server is, and where more is asked than it can hold', async () => {
+it('the DNS relay fails at once without a name server, and beyond its limit of questions', async () => {
   const { ask } = await relay([{ host: LOOPBACK, port: 1 }]);
   expect(await ask(question(2))).toEqual(answerTo(question(2), 2));
 
@@ -195,7 +195,7 @@ it('says at once that it has no answer where no name server is, and where more i
   await expect.poll(flood, { timeout: 30_000 }).toBe(true);
 });
 
-it('passes connections on, for answers that are longer, to the first server that there is', async () => {
+it('the DNS relay forwards TCP connections to the first available server', async () => {
   const server = await listening(
     createServer((socket) => socket.on('data', (text) => socket.end(`answer to ${text}`))),
   );

@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-it('tells what it could not write when it can', async () => {
+it('the status file is written later when the disk was full', async () => {
   const run = join(folder, 'run');
   await writeFile(run, 'no folder: nothing can be written below it');
   const file = join(run, 'status.json');
@@ -25,11 +25,9 @@ it('tells what it could not write when it can', async () => {
   await expect.poll(async () => (await readStatus(file))?.phase).toBe('ready');
 });
 
-it.skipIf(!existsSync('/dev/full'))(
-  'ends when it is told to, and by no line of its log for which there is no room',
-  () => {
-    const log = new URL('../../../operator/kube/log-output.ts', import.meta.url).href;
-    const script = `
+it.skipIf(!existsSync('/dev/full'))('a daemon on a full disk ends on request, and is not ended by a log line', () => {
+  const log = new URL('../../../operator/kube/log-output.ts', import.meta.url).href;
+  const script = `
     import { pino } from 'pino';
     import { steadyOutput } from '${log}';
     const log = pino({}, steadyOutput());
@@ -37,19 +35,18 @@ it.skipIf(!existsSync('/dev/full'))(
     log.info('two');
     setTimeout(() => process.exit(7), 50);
   `;
-    const full = openSync('/dev/full', 'w');
-    try {
-      const args = ['--input-type=module', '-e', script];
-      const { status, stderr } = spawnSync(process.execPath, args, {
-        stdio: ['ignore', full, 'pipe'],
-        encoding: 'utf8',
-        // A test's environment would have the log leave out what it does when the process ends.
-        env: { PATH: process.env.PATH },
-        timeout: 60_000,
-      });
-      expect({ status, stderr }).toEqual({ status: 7, stderr: '' });
-    } finally {
-      closeSync(full);
-    }
-  },
-);
+  const full = openSync('/dev/full', 'w');
+  try {
+    const args = ['--input-type=module', '-e', script];
+    const { status, stderr } = spawnSync(process.execPath, args, {
+      stdio: ['ignore', full, 'pipe'],
+      encoding: 'utf8',
+      // A test's environment would have the log leave out what it does when the process ends.
+      env: { PATH: process.env.PATH },
+      timeout: 60_000,
+    });
+    expect({ status, stderr }).toEqual({ status: 7, stderr: '' });
+  } finally {
+    closeSync(full);
+  }
+});

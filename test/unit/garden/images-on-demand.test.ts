@@ -24,7 +24,7 @@ const pod = (name: string, image: string) => ({
   status: { phase: 'Pending' },
 });
 
-describe('another version of Kubernetes', () => {
+describe('another Kubernetes version', () => {
   let folder: string;
   let mirror: Mirror;
   let onDemand: ImagesOnDemand | undefined;
@@ -114,7 +114,7 @@ describe('another version of Kubernetes', () => {
   const pull = (image: string, registry: string, tag = `v${TOOLS['kubelet-1.35'].version}`) =>
     fetch(`${mirror.url}/v2/${image}/manifests/${tag}?ns=${registry}`).then(({ status }) => status);
 
-  it('is made once a cluster wants an image of it, and who wants it is kept waiting and told how far it is', async () => {
+  it('is built once a cluster requests its image, while waiting pods get progress', async () => {
     begin();
     const pulled = pull('kube-apiserver', 'registry.k8s.io');
     await expect.poll(() => told).toEqual(['waits: this machine is building Kubernetes 1.35.4, about 9 min left']);
@@ -128,18 +128,18 @@ describe('another version of Kubernetes', () => {
     expect(built.toSorted()).toEqual(OTHER.toSorted());
   });
 
-  it('is made by a garden that was stopped before it was there', async () => {
+  it('is built by a restarted garden that had not finished', async () => {
     compiled.resolve();
     await askFor(asked(), 'coppice.local/machine:v1.35.4');
     begin();
     await expect.poll(() => built.length).toBe(OTHER.length);
   });
 
-  describe('that cannot be made', () => {
+  describe('whose build fails', () => {
     const CANNOT = /: this machine cannot make Kubernetes 1\.35\.4, and tries again at \d\d:\d\d UTC: /;
     const AN_HOUR_MS = 3_600_000;
 
-    it('is said with the reason and the next try, on one line and without passwords, until a try succeeds', async () => {
+    it('is reported with reason and retry, in one line without passwords, until it succeeds', async () => {
       failures = [`go: downloading\n https://user:secret@proxy.example.com: refused ${'x'.repeat(1000)}`];
       compiled.resolve();
       begin();
@@ -154,7 +154,7 @@ describe('another version of Kubernetes', () => {
       expect(built.toSorted()).toEqual(OTHER.toSorted());
     });
 
-    it('is said to a pod that asks for it before the next try', async () => {
+    it('is reported to a pod that requests it before the retry', async () => {
       failures = ['no space left on device'];
       compiled.resolve();
       begin(AN_HOUR_MS);
@@ -165,7 +165,7 @@ describe('another version of Kubernetes', () => {
       await expect.poll(() => told.at(-1)).toMatch(/^late: .*no space left on device/);
     });
 
-    it('keeps nothing else from being made', async () => {
+    it('does not block other builds', async () => {
       failures = ['no space left on device'];
       await rm(new ToolCache(folder).file('metrics-server'));
       compiled.resolve();
@@ -177,7 +177,7 @@ describe('another version of Kubernetes', () => {
     });
   });
 
-  it('is no reason to make others: who asks for metrics-server gets that alone', async () => {
+  it('on request causes no other builds: metrics-server is built alone', async () => {
     await rm(new ToolCache(folder).file('metrics-server'));
     compiled.resolve();
     begin();
@@ -186,7 +186,7 @@ describe('another version of Kubernetes', () => {
     expect(built).toEqual(['metrics-server']);
   });
 
-  it('is not made for an image that nobody makes, nor kept from anybody', async () => {
+  it('is not built for an unknown image, which is refused at once', async () => {
     compiled.resolve();
     begin();
     expect(await pull('kube-apiserver', 'registry.k8s.io', 'v1.34.0')).toBe(404);

@@ -38,7 +38,7 @@ describe('the inventory of a garden', () => {
     expect(await applied(had, ...objects)).toEqual(names);
   });
 
-  it('is what the example says', async () => {
+  it('is the documented example', async () => {
     const example = await readFile(new URL('../../../examples/hubs/clusterprofile.yaml', import.meta.url), 'utf8');
     expect(load(example)).toEqual(INVENTORY);
     expect(hubSpec.safeParse(INVENTORY.spec).error).toBeUndefined();

@@ -53,13 +53,13 @@ const lastWords = (daemon = { pid: process.pid, started: 'another boot/1' }, pha
     }),
   );
 
-it('is not made by being stopped', async () => {
+it('a garden is not created by a stop', async () => {
   const nowhere = join(home, 'nowhere');
   await Garden.open({ home: nowhere }).stop();
   expect(existsSync(nowhere)).toBe(false);
 });
 
-it('is stopped when whoever else changes it has done so', async () => {
+it('a garden is stopped after a concurrent change is complete', async () => {
   const garden = Garden.open({ home });
   const steps: string[] = [];
   const { promise: other, resolve: done } = Promise.withResolvers<void>();
@@ -77,7 +77,7 @@ it('is stopped when whoever else changes it has done so', async () => {
 });
 
 describe.runIf(process.platform === 'linux')('a garden whose daemon was killed', () => {
-  it('is said to be unattended while anything of it runs, and to be stopped after that', async () => {
+  it('a garden is unattended while any of its processes runs, and stopped afterwards', async () => {
     await lastWords();
     const pid = () => supervisor.status()[0]?.pid;
     await supervisor.start({ name: 'a', command: ['/bin/sleep', '60'], ready: async () => pid() !== undefined });
@@ -90,7 +90,7 @@ describe.runIf(process.platform === 'linux')('a garden whose daemon was killed',
 });
 
 describe.runIf(process.platform === 'linux')('a daemon of another version of Coppice', () => {
-  it('is waited for while it starts, as it may be installing packages of this machine', async () => {
+  it('a starting daemon is awaited, as it may be installing system packages', async () => {
     const other = spawn('/bin/sleep', ['600'], { detached: true, stdio: 'ignore' });
     await once(other, 'spawn');
     try {
@@ -107,7 +107,7 @@ describe.runIf(process.platform === 'linux')('a daemon of another version of Cop
     }
   });
 
-  it('may be replaced: whoever stands in the foreground is not told that the garden is dead', async () => {
+  it('a foreground command does not report a garden dead while its daemon may be replaced', async () => {
     await lastWords();
     const stop = new AbortController();
     const ended = Garden.open({ home }).whenEnded(stop.signal);
@@ -121,7 +121,7 @@ describe.runIf(process.platform === 'linux')('a daemon of another version of Cop
   });
 });
 
-it('is told to whoever stands in the foreground as deleted where it is, and as stopped only where its state stays', async () => {
+it('a foreground command reports a deleted garden as deleted, and a stopped one only where its state stays', async () => {
   const look = () => Garden.open({ home }).whenEnded(new AbortController().signal);
   await lastWords(undefined, 'stopped');
   expect(await look()).toBe('stopped');
@@ -142,7 +142,7 @@ it('is told to whoever stands in the foreground as deleted where it is, and as s
 });
 
 describe.runIf(process.platform === 'linux')('a garden after a reboot', () => {
-  it('ends nobody who has the number of one of its processes now', async () => {
+  it('a garden ends no process that reused a PID of its own', async () => {
     const stranger = spawn('/bin/sleep', ['600'], { detached: true, stdio: 'ignore' });
     await once(stranger, 'spawn');
     try {

@@ -16,7 +16,7 @@ const says = (host: string, port: number) =>
     socket.on('close', () => resolve('closed without a word'));
   });
 
-it.skipIf(!isRoot)('one short process hands over a socket for each address', async () => {
+it.skipIf(!isRoot)('listenInNamespace hands over a socket for each address by one process', async () => {
   const [port] = await freePorts(1);
   const servers = await listenInNamespace(OWN, ['127.0.0.1', '127.0.0.2'], port!);
   for (const [i, server] of servers.entries()) server.on('connection', (socket: Socket) => socket.end(`this is ${i}`));
@@ -25,7 +25,7 @@ it.skipIf(!isRoot)('one short process hands over a socket for each address', asy
   await Promise.all(servers.map(closed));
 });
 
-it.skipIf(!isRoot)('who connects at once is served, and not taken by the process that goes', async () => {
+it.skipIf(!isRoot)('listenInNamespace loses no connection made during the hand-over', async () => {
   const hosts = ['127.0.0.1', '127.0.0.2'];
   for (let round = 0; round < 3; round++) {
     const [port] = await freePorts(1);
@@ -37,7 +37,7 @@ it.skipIf(!isRoot)('who connects at once is served, and not taken by the process
   }
 });
 
-it.skipIf(!isRoot)('an address that is taken fails, and leaves none of the others open', async () => {
+it.skipIf(!isRoot)('listenInNamespace fails for an address in use, and leaves no other socket open', async () => {
   const [port] = await freePorts(1);
   const other = createServer().listen(port, '127.0.0.2');
   await new Promise((resolve) => other.once('listening', resolve));

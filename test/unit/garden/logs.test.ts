@@ -31,7 +31,7 @@ it.each([
   ).toBe(said);
 });
 
-it('without one it is the last line', async () => {
+it('lastError is the last line where none looks like an error', async () => {
   expect(await why('first', '{"level":30,"msg":"stopping"}')).toBe('stopping');
   expect(await lastError(join(directory, 'none.log'))).toBe('');
 });

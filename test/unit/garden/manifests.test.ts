@@ -17,14 +17,14 @@ function server(...answers: KubeApiError[]) {
   return { client: { apply } as unknown as KubeClient, asked: () => asked };
 }
 
-it('a garden comes up although its etcd answered late, and although a kind was not served yet', async () => {
+it('a garden comes up although etcd answered late and a kind was not served yet', async () => {
   const late = new KubeApiError('PATCH seed', 500, { message: 'etcdserver: request timed out' });
   const { client, asked } = server(late, new KubeApiError('PATCH seed', 404, ''));
   await applyPatiently(client, seed);
   expect(asked()).toBe(3);
 });
 
-it('what an API server will never take is said at once', async () => {
+it('an object that the API server never accepts is reported at once', async () => {
   const { client, asked } = server(
     new KubeApiError('PATCH seed', 422, { reason: 'Invalid', message: 'no such field' }),
   );

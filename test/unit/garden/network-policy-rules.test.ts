@@ -23,7 +23,7 @@ const pods = [etcd, api, other];
 const [E, A, O] = pods.map(({ status }) => status!.podIP!) as [string, string, string];
 const chainsOf = (...policies: NetworkPolicy[]) => networkPolicyChains({ pods, namespaces, policies }, RANGES);
 
-it('leaves pods alone that no policy selects', () => {
+it('network policy rules leave unselected pods alone', () => {
   const chains = chainsOf(policy('deny', 'one', { podSelector: { matchLabels: { app: 'etcd' } } }));
   expect(passes(chains, { from: O, to: A })).toBe(true);
   expect(passes(chains, { from: O, to: E })).toBe(false);
@@ -31,7 +31,7 @@ it('leaves pods alone that no policy selects', () => {
   expect(passes(chains, { from: E, to: O })).toBe(true);
 });
 
-it('lets through what one of several policies names, by pod, namespace, port and range', () => {
+it('network policy rules permit what any policy names by pod, namespace, port and range', () => {
   const chains = chainsOf(
     policy('deny', 'one', { podSelector: {}, policyTypes: ['Ingress', 'Egress'] }),
     policy('api', 'one', {
@@ -64,45 +64,45 @@ it('lets through what one of several policies names, by pod, namespace, port and
   expect(passes(chains, { from: E, to: '192.0.2.1' })).toBe(false);
 });
 
-it('lets the node and the host reach all pods, so that probes are answered', () => {
+it('network policy rules let the node and host reach all pods, so that probes work', () => {
   const chains = chainsOf(policy('deny', 'one', { podSelector: {}, policyTypes: ['Ingress', 'Egress'] }));
   expect(passes(chains, { from: '10.160.128.1', to: E })).toBe(true);
   // And not the other way round: the seed's API server is there.
   expect(passes(chains, { from: E, to: '10.160.128.2' })).toBe(false);
 });
 
-it('refuses an address of Services that kube-proxy does not translate: pods and the host try again, and find it', () => {
+it('network policy rules refuse an untranslated Service address, so that clients retry', () => {
   const chains = chainsOf();
   for (const from of [E, '10.160.128.1'])
     for (const protocol of ['tcp', 'udp'])
       expect([from, protocol, passes(chains, { from, to: '10.170.3.4', protocol })]).toEqual([from, protocol, false]);
 });
 
-it('lets a connection live of which a packet comes late: it is dropped before anybody refuses it', () => {
+it('network policy rules drop late packets, so that live connections survive', () => {
   const [, second] = chainsOf(policy('deny', 'one', { podSelector: {} })).get('COPPICE-NETPOL')!;
   expect(second).toBe('-m conntrack --ctstate INVALID -j DROP');
 });
 
-it('takes a policy of an older client without types for what it means', () => {
+it('network policy rules infer the types of a policy of an older client', () => {
   const [one] = [policy('egress', 'one', { podSelector: {}, egress: [] })];
   const chains = chainsOf(one!);
   expect(passes(chains, { from: E, to: O })).toBe(false);
   expect(passes(chains, { from: O, to: E })).toBe(false);
 });
 
-it('forgets the address of a pod that has ended, which may be of another one', () => {
+it('network policy rules forget the address of an ended pod, which may be reused', () => {
   const ended = seenPod({ app: 'job' }, 'one', O, { phase: 'Succeeded' });
   const policies = [policy('deny', 'one', { podSelector: {} })];
   expect(passes(networkPolicyChains({ pods: [ended], namespaces, policies }, RANGES), { from: A, to: O })).toBe(true);
 });
 
-it('has names of chains that a kernel takes, one for all pods that the same policies select', () => {
+it('network policy chains have valid names, shared by pods of the same policies', () => {
   const chains = chainsOf(policy('deny', 'one', { podSelector: {} }));
   expect([...chains.keys()].filter((name) => name.length > 28)).toEqual([]);
   expect([...chains.keys()].filter((name) => name.startsWith('COPPICE-NP-'))).toHaveLength(1);
 });
 
-it('tells the kernel what changed, and nothing where nothing did', () => {
+it('restoreInput contains changes only, and is undefined without any', () => {
   const before = chainsOf(policy('deny', 'one', { podSelector: {} }));
   expect(restoreInput(before, before)).toBeUndefined();
   const [gone] = [...before.keys()].filter((name) => name.startsWith('COPPICE-NP-'));

@@ -6,7 +6,7 @@ import { doingText, pulumiEngine, pulumiHome } from '../../../operator/garden/to
 import { silent } from '../../../operator/kube/log.ts';
 import { engineUnless } from '../../../providers/pulumi/engine.ts';
 
-it("Pulumi's plugins are in a folder of the person, and in the temporary one of a pod alone", () => {
+it("Pulumi's plugins are in a folder of the person, and in the temporary folder in a pod only", () => {
   expect(pulumiHome({ COPPICE_HOME: '/home/jane/.coppice' })).toBe('/home/jane/.coppice/clouds/pulumi-home');
   expect(pulumiHome({})).toBe(join(homedir(), '.coppice', 'clouds', 'pulumi-home'));
   expect(pulumiHome({ KUBERNETES_SERVICE_HOST: '10.0.0.1' })).toBe(join(tmpdir(), 'pulumi-home'));
@@ -37,8 +37,8 @@ const building = (remainingSeconds: number): ProgressEvent => ({
   remainingSeconds,
 });
 
-describe("Pulumi's engine, when it is first needed", () => {
-  it('is made once, and everybody who waits is told how far it is', async () => {
+describe("Pulumi's engine on first use", () => {
+  it('is fetched once, with progress for all waiters', async () => {
     const { made, engine } = toolchain();
     const heard: string[][] = [[], []];
     const first = engine((doing) => heard[0]!.push(doing));
@@ -54,7 +54,7 @@ describe("Pulumi's engine, when it is first needed", () => {
     ]);
   });
 
-  it('is tried again after a failure, which says what to do', async () => {
+  it('is retried after a failure, with advice', async () => {
     const { made, engine } = toolchain();
     const first = engine();
     made[0]!.done.reject(new Error('no Go here'));
@@ -67,7 +67,7 @@ describe("Pulumi's engine, when it is first needed", () => {
     expect(await second).toBe('/tools/pulumi');
   });
 
-  it('keeps nobody who wants nothing any more', async () => {
+  it('is not held by cancelled callers', async () => {
     const { made, engine } = toolchain();
     const stop = new AbortController();
     const heard: string[] = [];

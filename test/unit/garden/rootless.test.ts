@@ -24,7 +24,7 @@ import type { Service } from '../../../operator/kube/resources.ts';
 
 const ranges = chooseRanges('abc', [])!;
 
-it('asks of the node nothing that takes root', () => {
+it('a rootless seed requires nothing that needs root', () => {
   const options = { pauseImage: 'pause', pluginFolder: '/cni', restrictOomScore: true };
   const rootless = containerdConfig({ ...options, rootlessRunc: '/state/runc' });
   expect(rootless).toContain('disable_apparmor = true');
@@ -36,7 +36,7 @@ it('asks of the node nothing that takes root', () => {
   expect(kubelet).not.toHaveProperty('cgroupRoot');
 });
 
-it('runs containers as its one user and without cgroups, which it has none of', async () => {
+it('a rootless seed runs containers as its only user and without cgroups', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'coppice-runc-'));
   try {
     const bundle = join(folder, 'config.json');
@@ -67,7 +67,7 @@ it('runs containers as its one user and without cgroups, which it has none of', 
   }
 });
 
-it('exposes API servers on the loopback', () => {
+it('a rootless seed exposes API servers on the loopback', () => {
   const { spec } = localSeed(ranges, { url: 'http://10.0.0.1:5000' }, true);
   expect(seedSpec.safeParse(spec).error).toBeUndefined();
   expect(spec.exposure).toEqual({ type: 'NodePort', address: '127.0.0.1' });
@@ -80,7 +80,7 @@ it('exposes API servers on the loopback', () => {
   expect([...nodePortsOf([service('a', 'NodePort', 30001), service('b', 'ClusterIP')])]).toEqual([[30001, 'shoot/a']]);
 });
 
-it('gives a Service whose port another program has another one, and serves that', async () => {
+it('a rootless seed replaces a node port that another program uses', async () => {
   const other = createNetServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const taken = (other.address() as AddressInfo).port;

@@ -36,17 +36,17 @@ async function made(state: { rootless?: true }, toolchain = new Toolchain({ dir:
 
 const CONTROL_PLANE = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
 
-it('makes without root only what control planes and simulated nodes run', async () => {
+it('a rootless garden builds only images of control planes and simulated nodes', async () => {
   expect(await made({ rootless: true })).toEqual([...CONTROL_PLANE, 'kwok_kwok'].sort());
 });
 
-it('makes with root what machines run, too', async () => {
+it('a garden with root also builds machine images', async () => {
   const machines = ['control-plane-machine', 'coredns_coredns', 'machine', 'pause', 'rancher_local-path-provisioner'];
   expect(await made({})).toEqual([...CONTROL_PLANE, 'kwok_kwok', ...machines].sort());
 });
 
 it.each([{ rootless: true as const }, {}])(
-  'gets kubectl for a person without one, whom the command line tells its path (%o)',
+  'kubectl is fetched for a person without one, and the CLI prints its path (%o)',
   async (state) => {
     const cache = new ToolCache(folder);
     await rm(cache.file('kubectl'));
@@ -70,7 +70,7 @@ it.each([{ rootless: true as const }, {}])(
   },
 );
 
-it('has all images of the seed without a kubectl, and says that kubectl is missing', async () => {
+it("missing kubectl is reported, and does not block the seed's images", async () => {
   await rm(new ToolCache(folder).file('kubectl'));
   const nowhere = () => Promise.reject(new Error('is not here'));
   const sources = { findOnPath: nowhere, fetchArchive: nowhere, findGo: nowhere, whyNoPackages: async () => 'none' };
@@ -90,7 +90,7 @@ it('has all images of the seed without a kubectl, and says that kubectl is missi
   ]);
 });
 
-it('has who asks for any of them wait until it is made, instead of trying again at growing intervals', async () => {
+it('requests for images being built wait, instead of retries with backoff', async () => {
   const asFile = (ref: string) =>
     ref
       .replace(/^[^/]+\//, '')

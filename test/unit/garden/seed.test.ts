@@ -11,19 +11,19 @@ import type { PersistentVolumeClaim } from '../../../operator/kube/resources.ts'
 
 const ranges = chooseRanges('abc', [])!;
 
-it('describes seeds that their own schema takes', () => {
+it("the garden's seeds are valid by their schema", () => {
   expect(seedSpec.safeParse(localSeed(ranges, { url: 'http://10.0.0.1:5000' }).spec).error).toBeUndefined();
   const [namespace, secret, seed] = foreignSeed('kind: Config', { pods: '10.244.0.0/16', services: '10.96.0.0/12' });
   expect(seedSpec.safeParse(seed!.spec).error).toBeUndefined();
   expect(seed!.spec.kubeconfigRef).toEqual({ name: secret!.metadata.name, namespace: namespace!.metadata.name });
 });
 
-it('has manifests to install and profiles to ship', async () => {
+it('the garden has manifests to install and profiles to ship', async () => {
   expect(installManifests().length).toBeGreaterThan(3);
   expect((await shippedProfiles()).map(({ kind }) => kind)).toContain('CloudProfile');
 });
 
-it('quotes paths in the script that furnishes the seed', () => {
+it("the seed's mount script quotes paths", () => {
   const script = mountScript({ '/run/coppice/kubelet': "/home/o'neil/my state", '/var/log': '/x' }, '/state/ns/run');
   expect(script).toContain("mount -n --bind '/home/o'\\''neil/my state' '/state/ns/run/coppice/kubelet'");
   const lines = script.split('\n');
@@ -34,7 +34,7 @@ it('quotes paths in the script that furnishes the seed', () => {
   expect(at('--make-rshared')).toBe(lines.length - 1);
 });
 
-it('configures the node so that the host is left alone', () => {
+it("the node's configuration leaves the host unchanged", () => {
   const options = { pauseImage: 'registry.k8s.io/pause:3.10.1', pluginFolder: '/usr/lib/cni', restrictOomScore: true };
   expect(containerdConfig(options)).toContain('restrict_oom_score_adj = true');
   expect(containerdConfig(options)).not.toContain('"/var/');
@@ -68,7 +68,7 @@ const claim = (change: Partial<PersistentVolumeClaim> = {}): PersistentVolumeCla
   ...change,
 });
 
-it('makes a volume for a claim of its class only, and only once', () => {
+it('a volume is created for a claim of its class only, and once', () => {
   expect(wantsVolume(claim())).toBe(true);
   expect(wantsVolume(claim({ spec: { storageClassName: 'fast' } }))).toBe(false);
   expect(wantsVolume(claim({ spec: { storageClassName: 'local', volumeName: 'pvc-u1' } }))).toBe(false);
@@ -85,7 +85,7 @@ it('makes a volume for a claim of its class only, and only once', () => {
   });
 });
 
-it('reclaims its own released volumes only', () => {
+it("only Coppice's own released volumes are reclaimed", () => {
   const volume = volumeFor(claim(), '/v');
   expect(isReleased(volume)).toBe(false);
   expect(isReleased({ ...volume, status: { phase: 'Released' } })).toBe(true);

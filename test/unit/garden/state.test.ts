@@ -21,7 +21,7 @@ afterEach(() => rm(home, { recursive: true, force: true }));
 
 const mode = async (file: string) => (await stat(file)).mode & 0o777;
 
-it('remembers, for its user only', async () => {
+it("the garden's state is stored readable for its user only", async () => {
   const directory = new StateDirectory(home);
   await directory.make();
   expect(await directory.read()).toBeUndefined();
@@ -38,12 +38,12 @@ it('remembers, for its user only', async () => {
   expect(await mode(directory.stateFile)).toBe(0o600);
 });
 
-it('tells gardens apart by their folder', () => {
+it('gardens are distinguished by their folder', () => {
   expect(new StateDirectory('/a').id).not.toBe(new StateDirectory('/b').id);
   expect(new StateDirectory('/a').id).toMatch(/^[0-9a-f]{6}$/);
 });
 
-it('opens a garden of an older format, which gets the present one', async () => {
+it('a garden of an older format is opened, and gets the present one', async () => {
   const directory = new StateDirectory(home);
   await directory.make();
   const old = { version: 1, id: directory.id, ports: { apiserver: 1, etcd: 2, etcdPeer: 3 }, seed: 'local' };
@@ -54,7 +54,7 @@ it('opens a garden of an older format, which gets the present one', async () => 
   expect(await readJson(directory.stateFile)).toEqual({ ...old, version: FORMAT });
 });
 
-it('refuses a garden of a newer format in one line, and leaves it as it is', async () => {
+it('a garden of a newer format is refused in one line, and left unchanged', async () => {
   const directory = new StateDirectory(home);
   await directory.make();
   const newer = `{"version":${FORMAT + 1},"surprise":true}`;
@@ -67,7 +67,7 @@ it('refuses a garden of a newer format in one line, and leaves it as it is', asy
   await expect(directory.read()).rejects.toThrow(/is damaged/);
 });
 
-it('refuses a garden whose clusters may have fields that would be dropped', () => {
+it('a garden whose clusters may lose fields is refused', () => {
   const known = settableFields(crds());
   expect(known).toContain('WorkerCluster.spec.dataPlaneNodes');
   expect(known).toContain('WorkerCluster.spec.pools[].name');
@@ -77,14 +77,14 @@ it('refuses a garden whose clusters may have fields that would be dropped', () =
   );
 });
 
-it('has another format when other minor versions of etcd or Kubernetes write to the disk', () => {
+it('the format changes with the minor versions of etcd or Kubernetes that write to disk', () => {
   const minor = (version: string) => version.split('.').slice(0, 2).join('.');
   const { etcd, 'kube-apiserver': apiserver } = TOOLS;
   // Raise FORMAT with them: what they have written an older one does not open.
   expect({ etcd: minor(etcd.version), kubernetes: minor(apiserver.version) }).toEqual(WRITERS_OF_FORMAT);
 });
 
-it('writes whole files and leaves no draft', async () => {
+it('writeAtomic writes whole files and leaves no draft', async () => {
   const file = join(home, 'a', 'b.json');
   await Promise.all([1, 2, 3].map((n) => writeAtomic(file, JSON.stringify({ n }))));
   expect(await readdir(join(home, 'a'))).toEqual(['b.json']);
@@ -95,14 +95,14 @@ it('writes whole files and leaves no draft', async () => {
   expect(await readText(join(file, 'below-a-file'))).toBeUndefined();
 });
 
-it('chooses three different free ports, starting where the id says', async () => {
+it("choosePorts returns three different free ports, starting at the id's", async () => {
   const taken = new Set([21_000 + 0xabc, 21_000 + 0xabc + 2]);
   const ports = await choosePorts('000abc', async (port) => !taken.has(port));
   expect(ports).toEqual({ apiserver: 21_000 + 0xabc + 1, etcd: 21_000 + 0xabc + 3, etcdPeer: 21_000 + 0xabc + 4 });
   await expect(choosePorts('000abc', async () => false)).rejects.toThrow(/no three free ports/);
 });
 
-it('gives up a port that another program has taken, whatever processes of before a power cut have recorded', async () => {
+it('keptPorts replaces a port taken by another program, whatever was recorded before a power cut', async () => {
   const directory = new StateDirectory(home);
   const before = { id: '000abc', ports: { apiserver: 30_001, etcd: 30_002, etcdPeer: 30_003 } };
   const isFree = async (port: number) => port !== before.ports.etcd;

@@ -44,12 +44,12 @@ const until = async (what: () => boolean | Promise<boolean>) => {
   }
 };
 
-it('waits longer after each end in a row', () => {
+it('the supervisor waits longer after each consecutive exit', () => {
   expect([0, 1, 2, 3, 4, 5, 6, 20].map(backOff)).toEqual([0, 100, 300, 900, 2700, 8100, 10_000, 10_000]);
 });
 
 describe.runIf(process.platform === 'linux')('Supervisor', () => {
-  it('resolves when the process is ready', async () => {
+  it('start resolves when the process is ready', async () => {
     const file = join(home, 'ready');
     await supervisor.start({
       name: 'a',
@@ -60,7 +60,7 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
     expect(only()).toMatchObject({ name: 'a', state: 'running', restarts: 0 });
   });
 
-  it('starts a killed process again and says why it ended', async () => {
+  it('the supervisor restarts a killed process and reports why it ended', async () => {
     await supervisor.start({ name: 'a', command: ['/bin/sleep', '60'], ready: async () => only().pid !== undefined });
     const { pid } = only();
     process.kill(pid!, 'SIGKILL');
@@ -68,7 +68,7 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
     expect(only().lastExit).toContain('SIGKILL');
   });
 
-  it('gives up waiting for one that dies again and again, with its last words, and keeps it up all the same', async () => {
+  it('start gives up on a crashing process, with its last log line, while restarts continue', async () => {
     const file = join(home, 'mended');
     supervisor = hasty();
     const start = supervisor.start({
@@ -81,7 +81,7 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
     await until(() => only().state === 'running' && only().pid !== undefined);
   });
 
-  it('takes over what a dead daemon left running, and ends it when asked', async () => {
+  it("the supervisor takes over a dead daemon's process, and ends it on request", async () => {
     const spec = { name: 'a', command: ['/bin/sleep', '60'], ready: async () => true };
     await supervisor.start(spec);
     await until(() => exists(directory.pidFile('a')));
@@ -95,7 +95,7 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
     expect(await exists(directory.pidFile('a'))).toBe(false);
   });
 
-  it('starts a left-over process anew when it should be another', async () => {
+  it('the supervisor restarts a left-over process with another command', async () => {
     const input = join(home, 'input');
     await writeFile(input, '1');
     const spec = { name: 'a', command: ['/bin/sleep', '60'], inputs: [input] };
@@ -109,7 +109,7 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
     expect(only().pid).not.toBe(pid);
   });
 
-  it('ends what a dead daemon left running and nobody wants any more, and knows it no more', async () => {
+  it('the supervisor ends an unwanted left-over process and forgets it', async () => {
     const dead = new Supervisor({ directory, log: silent });
     await dead.start({ name: 'a', command: sh('exec /bin/sleep 60') });
     await until(() => exists(directory.pidFile('a')));
@@ -121,7 +121,7 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
     expect([...supervisor.status(), ...dead.status()]).toEqual([]);
   });
 
-  it('never touches a stranger who got the number of a dead process', async () => {
+  it('the supervisor never touches a foreign process with a reused PID', async () => {
     const own = (await identityOf(process.pid))!;
     const stale: PidFileContent = { pid: process.pid, started: `${own.started}0`, digest: 'x' };
     await writeAtomic(directory.pidFile('a'), JSON.stringify(stale));
@@ -132,7 +132,7 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
     expect(only().pid).not.toBe(process.pid);
   });
 
-  it('kills the whole group, and what does not listen', async () => {
+  it('the supervisor kills the whole group, including processes that ignore SIGTERM', async () => {
     const file = join(home, 'child');
     await supervisor.start({
       name: 'a',
@@ -160,7 +160,7 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
     return () => swap(`${folder}.aside`);
   }
 
-  it('runs nothing that it cannot record, and starts it once it can', async () => {
+  it('the supervisor runs nothing that it cannot record, and starts it once it can', async () => {
     const runs = join(home, 'runs');
     const command = sh(`echo $$ >>${runs}; exec /bin/sleep 60`);
     supervisor = hasty();
@@ -178,7 +178,7 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
     expect(await readFile(runs, 'utf8')).toContain(`${record?.pid}\n`);
   });
 
-  it('goes on when it could not so much as try', async () => {
+  it('the supervisor continues after a failed attempt to start', async () => {
     supervisor = hasty();
     await supervisor.start({ name: 'a', command: ['/bin/sleep', '60'], ready: async () => only().pid !== undefined });
     const mend = await unwritable(dirname(directory.logFile('a')));
@@ -189,7 +189,7 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
     await until(() => only().pid !== undefined && only().state === 'running');
   });
 
-  it('leaves nothing behind that is not recorded when it is killed in the middle of a start', async () => {
+  it('a supervisor killed during a start leaves no unrecorded process', async () => {
     const processes = new URL('../../../operator/garden/processes/processes.ts', import.meta.url).href;
     const folder = dirname(directory.pidFile('x'));
     const script = `
@@ -215,7 +215,7 @@ describe.runIf(process.platform === 'linux')('Supervisor', () => {
   });
 });
 
-it('keeps logs small and finds the telling line', async () => {
+it('logs stay small, and the explaining line is found', async () => {
   const file = directory.logFile('x');
   await writeFile(file, `I0101 fine\nE0101 it broke\nI0101 still here\n${'x'.repeat(100)}\n`);
   expect(await lastError(file)).toBe('E0101 it broke');
@@ -224,7 +224,7 @@ it('keeps logs small and finds the telling line', async () => {
   expect(await readFile(`${file}.1`, 'utf8')).toContain('it broke');
 });
 
-it('empties a log that has grown too long, even where there is no room for a copy', async () => {
+it('a too long log is emptied, even without room for a copy', async () => {
   const file = directory.logFile('x');
   await writeFile(file, 'x'.repeat(100));
   await mkdir(`${file}.1`);

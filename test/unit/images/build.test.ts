@@ -38,7 +38,7 @@ const tar = async (...args: string[]) =>
   (await promisify(execFile)('tar', args, { maxBuffer: 1 << 26, encoding: 'buffer' })).stdout;
 const sha256 = (data: Buffer) => createHash('sha256').update(data).digest('hex');
 
-test('makes a layout that ordinary tar reads, where every blob is what its name says', async () => {
+test('buildImage writes a layout that tar reads, with correct digests', async () => {
   const file = await build();
   const blob = (digest: string) => tar('-xOf', file, `blobs/sha256/${digest.replace('sha256:', '')}`);
   const index = JSON.parse(String(await tar('-xOf', file, 'index.json')));
@@ -79,7 +79,7 @@ test('makes a layout that ordinary tar reads, where every blob is what its name 
   expect(program.equals(await readFile(join(dir, 'program')))).toBe(true);
 });
 
-test('equal contents make the same image, built once until a file changes', async () => {
+test('buildImage builds equal contents once, until a file changes', async () => {
   const [a, b] = await Promise.all([build(), build()]);
   expect(a).toBe(b);
   const before = await readFile(a);
@@ -90,7 +90,7 @@ test('equal contents make the same image, built once until a file changes', asyn
   expect(await build()).not.toBe(a);
 });
 
-test('what holds an image is not built again because that image was used', async () => {
+test('buildImage does not rebuild an image because a contained image was used', async () => {
   const inner = await build();
   const outer = { ...spec, ref: 'registry.k8s.io/some/machine:v1', files: [{ path: '/image.tar', from: inner }] };
   const first = await buildImage(outer, { toolsDir: dir });
@@ -100,7 +100,7 @@ test('what holds an image is not built again because that image was used', async
   expect((await stat(first)).ino).toBe(ino);
 });
 
-test('a tar that was cut short or removed is made again', async () => {
+test('buildImage rebuilds a truncated or removed tar', async () => {
   const file = await build();
   const size = (await readFile(file)).length;
   await writeFile(file, 'broken');
@@ -110,13 +110,13 @@ test('a tar that was cut short or removed is made again', async () => {
   expect(await build()).toBe(file);
 });
 
-test('a failing build leaves nothing', async () => {
+test('buildImage leaves nothing after a failure', async () => {
   spec.files[1] = { path: 'etc/hosts', content: '' };
   await expect(build()).rejects.toThrow(/must be absolute/);
   expect(await readdir(dir)).not.toContain('images');
 });
 
-test('references are taken apart, and never guessed', () => {
+test('parseReference parses full names, without defaults', () => {
   expect(parseReference('registry.k8s.io/coredns/coredns:v1.15.0')).toEqual({
     registry: 'registry.k8s.io',
     repository: 'coredns/coredns',
@@ -128,7 +128,7 @@ test('references are taken apart, and never guessed', () => {
   }
 });
 
-test('a long name is divided at a slash, and one that a header cannot hold is refused', async () => {
+test('tarHeader splits a long name at a slash, and rejects an impossible one', async () => {
   const long = `/opt/${'a'.repeat(90)}/${'b'.repeat(90)}`;
   spec.files = [{ path: long, content: 'x' }];
   spec.owner = 65532;
@@ -146,7 +146,7 @@ test('a long name is divided at a slash, and one that a header cannot hold is re
     expect(() => tarHeader({ name, type: 'file', mode: 0o644 })).toThrow(/longer/);
 });
 
-test('keeps an image that was made long ago and is used, and serves the one that was used last', async () => {
+test('old images in use are kept, and the latest used is served', async () => {
   const theirs = join(dir, 'theirs');
   await writeFile(theirs, 'theirs');
   const buildTheirs = () => buildImage({ ...spec, files: [{ path: '/theirs', from: theirs }] }, { toolsDir: dir });
@@ -163,7 +163,7 @@ test('keeps an image that was made long ago and is used, and serves the one that
   expect(await readdir(imagesDirectory(dir))).toContain(basename(own));
 });
 
-test('keeps of a name what was made last and lately, and nothing else', async () => {
+test('of a name only the latest and recently used images are kept', async () => {
   const first = await build();
   await writeFile(join(dir, 'program'), 'second');
   const second = await build();

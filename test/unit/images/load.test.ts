@@ -143,21 +143,21 @@ async function pulled(registry: string, repository: string, tag: string): Promis
   return content;
 }
 
-describe('an archive', () => {
-  it('of Docker is had by nodes under all its names', async () => {
+describe('a loaded archive', () => {
+  it('of Docker provides its image under all names', async () => {
     await keepImages(await ofDocker(['app:dev', 'ghcr.io/team/app:v1']), loaded);
     expect(await pulled('docker.io', 'library/app', 'dev')).toEqual(['layer', 'layer']);
     expect(await pulled('ghcr.io', 'team/app', 'v1')).toEqual(['layer', 'layer']);
     expect(await pulled('ghcr.io', 'team/app', 'v2')).toBe(404);
   });
 
-  it('in an OCI layout is had as the image for this platform', async () => {
+  it('in an OCI layout provides the image for this platform', async () => {
     const [image] = await keepImages(await ofLayout({ name: 'docker.io/library/app:dev' }), loaded);
     expect(image?.ref).toBe('docker.io/library/app:dev');
     expect(await pulled('docker.io', 'library/app', 'dev')).toEqual(['layer']);
   });
 
-  it('of Podman is had by nodes, whose layers are files of their digest and links in folders of before', async () => {
+  it('of Podman provides its image, with layers by digest and linked folders', async () => {
     const layers = ['base', 'top'].map((text) => ({ text, file: `${digestOf(text).slice(7)}.tar` }));
     const [config, old] = [JSON.stringify({ architecture: OURS }), ['a'.repeat(64), 'b'.repeat(64)] as const];
     const configFile = `${digestOf(config).slice(7)}.json`;
@@ -174,7 +174,7 @@ describe('an archive', () => {
     expect(await pulled('localhost', 'app', 'dev')).toEqual(['base', 'top']);
   });
 
-  it('of containerd or nerdctl is had with its layers as they are packed, beside attestations and other platforms', async () => {
+  it('of containerd or nerdctl provides its packed layers, without attestations and other platforms', async () => {
     const layout = new Layout();
     const packed = [
       [`${LAYER}+gzip`, gzipSync('one')],
@@ -212,7 +212,7 @@ describe('an archive', () => {
       expect(Buffer.from(await (await ask(`blobs/${digest}`)).arrayBuffer())).toEqual(Buffer.from(packed[i]![1]));
   });
 
-  it('that lists platforms at its top is had as the image for this one', async () => {
+  it('with a list of platforms provides the image for this one', async () => {
     const layout = new Layout();
     const far = layout.image([[LAYER, 'far']], { platform: ELSEWHERE });
     const here = layout.image([[LAYER, 'here']], { platform: HERE });
@@ -224,12 +224,12 @@ describe('an archive', () => {
     );
   });
 
-  it('of one image with two names takes the one that is given', async () => {
+  it('with one image of two names uses the given name', async () => {
     await keepImages(await ofDocker(['app:dev', 'app:v1']), loaded, 'localhost/app:v2');
     expect(await pulled('localhost', 'app', 'v2')).toEqual(['layer', 'layer']);
   });
 
-  it('of all tags, as Docker saves a name without one, gives the image of that name', async () => {
+  it('of all tags provides the image of the given name', async () => {
     const layout = new Layout();
     const images = ['v1', 'latest'].map((tag) =>
       layout.image([[LAYER, tag]], { annotations: named(`docker.io/library/app:${tag}`) }),
@@ -256,7 +256,7 @@ describe('an archive', () => {
     expect(await keepImages(file, loaded, 'localhost/app:v1')).toMatchObject([{ ref: 'localhost/app:v1' }]);
   });
 
-  it('takes the place of an earlier one', async () => {
+  it('replaces an earlier image', async () => {
     await keepImages(await ofDocker(['app:dev'], 'old'), loaded);
     expect(await pulled('docker.io', 'library/app', 'dev')).toEqual(['old', 'old']);
     await keepImages(await ofLayout({ name: 'docker.io/library/app:dev', layer: 'new' }), loaded);
@@ -264,7 +264,7 @@ describe('an archive', () => {
     expect(await readdir(loaded)).toHaveLength(1);
   });
 
-  it('without a name needs one, and takes the one that is given', async () => {
+  it('without a name requires a given one', async () => {
     for (const file of [await ofDocker(null), await ofLayout({})]) {
       await expect(keepImages(file, loaded)).rejects.toThrow('give the name with --as');
       await keepImages(file, loaded, 'localhost/app:v1');
@@ -317,7 +317,7 @@ test.each(['', 'App', 'a b', 'ghcr.io/', 'app:', `app@sha256:${'0'.repeat(64)}`]
   expect(() => fullReference(name)).toThrow(),
 );
 
-describe('what is larger than it says', () => {
+describe('output larger than announced', () => {
   const MIB = 1024 ** 2;
   /** A disk of this much beside what etcd keeps, on which the folder alone lies. */
   const disk = (bytes: number) => async (folder: string) => {
@@ -340,7 +340,7 @@ describe('what is larger than it says', () => {
     expect((await stat(whole)).size).toBe(200 * MIB);
   });
 
-  it('is taken from a program as far as the one who reads takes it, which ends the program', async () => {
+  it("is read from a program up to the reader's limit, which ends the program", async () => {
     const output = async (stdout: Readable) => {
       for await (const _ of stdout) throw new NoRoomError('no room');
     };
@@ -349,7 +349,7 @@ describe('what is larger than it says', () => {
   });
 });
 
-describe('an image of this machine', () => {
+describe('a local image', () => {
   const NOT_INSTALLED = Symbol('not installed');
   /** Who answers what to commands that begin with these words. */
   const machine = (answers: Record<string, string | Error | typeof NOT_INSTALLED>) => {
@@ -367,13 +367,13 @@ describe('an image of this machine', () => {
     return { asked, run };
   };
 
-  it('comes from Docker where that has it', async () => {
+  it('is saved from Docker if present', async () => {
     const { asked, run: runs } = machine({ 'docker image': 'ok' });
     expect(await saveFromEngine('app:dev', 'docker.io/library/app:dev', '/tmp/a.tar', runs)).toBe('docker');
     expect(asked).toContain('docker image save app:dev');
   });
 
-  it('comes from containerd, by its full name, where the others have it not', async () => {
+  it('is saved from containerd, by full name, otherwise', async () => {
     const { asked, run: runs } = machine({
       'docker image': new Error('Cannot connect to the Docker daemon'),
       'ctr --connect-timeout 2s namespaces': 'default\nk8s.io\n',
@@ -384,7 +384,7 @@ describe('an image of this machine', () => {
     expect(asked.at(-1)).toBe('ctr --namespace k8s.io images export - docker.io/library/app:dev');
   });
 
-  it('for which the disk has no room is asked of nobody else', async () => {
+  it('without disk room is requested from no other engine', async () => {
     const asked: string[] = [];
     const full = async (command: string[], _: number, file?: string) => {
       asked.push(command[0]!);
@@ -397,7 +397,7 @@ describe('an image of this machine', () => {
     expect(new Set(asked)).toEqual(new Set(['docker']));
   });
 
-  it('that nobody has is said to be with none of them, and why', async () => {
+  it("in no engine is reported with each engine's error", async () => {
     const { run: runs } = machine({ 'docker image': new Error('No such image: app:dev') });
     await expect(saveFromEngine('app:dev', 'docker.io/library/app:dev', '/tmp/a.tar', runs)).rejects.toThrow(
       'no container engine on this machine has app:dev (docker: No such image: app:dev; podman: is not installed; containerd: is not installed)',

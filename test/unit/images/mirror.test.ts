@@ -35,7 +35,7 @@ afterAll(async () => {
 const ask = (path: string, method = 'GET') => fetch(`${mirror.url}/v2/${path}`, { method });
 const digestOf = (data: ArrayBuffer) => `sha256:${createHash('sha256').update(Buffer.from(data)).digest('hex')}`;
 
-test('an image can be pulled as containerd does', async () => {
+test('the mirror serves images as containerd pulls them', async () => {
   expect((await ask('')).status).toBe(200);
   const head = await ask('coredns/coredns/manifests/v1?ns=registry.k8s.io', 'HEAD');
   expect(head.status).toBe(200);
@@ -66,7 +66,7 @@ test.each([
   expect(await response.json()).toMatchObject({ errors: [{ code }] });
 });
 
-test('gives nothing to other addresses than those of the garden', async () => {
+test('the mirror refuses addresses outside the garden', async () => {
   const near = await startMirror({
     dirs: [imagesDirectory(dir)],
     host: '0.0.0.0',
@@ -90,7 +90,7 @@ test('gives nothing to other addresses than those of the garden', async () => {
   }
 });
 
-test("lets in pods and the node, and not the host's end of the link", () => {
+test("the mirror admits pods and the node, and not the host's end of the link", () => {
   const ranges = chooseRanges('abc', [])!;
   const state = {
     id: 'abc',
@@ -109,11 +109,11 @@ test("lets in pods and the node, and not the host's end of the link", () => {
   ]);
 });
 
-test('takes no writes', async () => {
+test('the mirror accepts no writes', async () => {
   expect((await ask('coredns/coredns/blobs/uploads/', 'POST')).status).toBe(405);
 });
 
-test('notices new images, and the newest of a name wins', async () => {
+test('the mirror notices new images, and serves the newest of a name', async () => {
   expect((await ask('late/manifests/v1')).status).toBe(404);
   await writeFile(join(imagesDirectory(dir), 'not-a-layout.tar'), 'x'.repeat(2000));
   await image('registry.k8s.io/late:v1', 'first');
@@ -139,7 +139,7 @@ test('hosts.toml names itself as the file with the authority of the mirror', asy
   expect(text).toContain(`\n${cert.trim()}\n`);
 });
 
-test('the mirror proves to be the garden, and answers machines of before, which ask without TLS', async () => {
+test('the mirror authenticates itself, and answers earlier machines without TLS', async () => {
   const [ca, other] = await Promise.all([
     createCA({ commonName: 'garden', days: 1 }),
     createCA({ commonName: 'somebody', days: 1 }),
@@ -168,7 +168,7 @@ test('the mirror proves to be the garden, and answers machines of before, which 
   }
 });
 
-test('who asks for an image that is still being made waits for it', async () => {
+test('requests for an image being built wait for it', async () => {
   const asked = ask('kwok/kwok/manifests/v1?ns=registry.k8s.io');
   await image('registry.k8s.io/kwok/kwok:v1', 'two');
   expect((await asked).status).toBe(200);

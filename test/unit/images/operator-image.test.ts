@@ -6,7 +6,7 @@ import {
   productionPackages,
 } from '../../../operator/garden/images/operator-image/contents.ts';
 
-test('packages that only development needs are not in the image, nor what is optional', () => {
+test('the operator image excludes development and optional packages', () => {
   const packages = {
     '': {},
     'node_modules/vitest': { dev: true },
@@ -25,20 +25,20 @@ test('packages that only development needs are not in the image, nor what is opt
   ]);
 });
 
-test('of packages there is what Node reads, and nothing for compilers and people', () => {
+test('the operator image contains only what Node reads of packages', () => {
   for (const name of ['index.js', 'esm/a.mjs', 'a.cjs', 'package.json', 'proto/x.proto', 'lib/tests.js', 'LICENSE'])
     expect(isRead(name), name).toBe(true);
   for (const name of ['index.d.ts', 'a.d.mts', 'src/a.ts', 'a.js.map', 'README.md', 'test/a.js', '.package-lock.json'])
     expect(isRead(name), name).toBe(false);
 });
 
-test('of the checkout there is all but what an editor left', () => {
+test("the operator image contains the checkout without editors' files", () => {
   for (const name of ['operator/main.ts', 'providers/local/machine.sh', 'profiles/aws.yaml'])
     expect(isSource(name), name).toBe(true);
   for (const name of ['operator/.main.ts.swp', 'profiles/.DS_Store']) expect(isSource(name), name).toBe(false);
 });
 
-test('libraries are those that the loader finds, and the loader', () => {
+test('the operator image contains the linked libraries and their loader', () => {
   const text = [
     '\tlinux-vdso.so.1 (0x00007ffd1)',
     '\tlibdl.so.2 => /lib/x86_64-linux-gnu/libdl.so.2 (0x00007f1)',

@@ -64,7 +64,7 @@ describe('the type of a manifest', () => {
     [OCI_INDEX, index],
     [DOCKER, { ...image, mediaType: DOCKER }],
     [DOCKER_LIST, { ...index, mediaType: DOCKER_LIST }],
-  ])('is %s by the content, whatever the registry says', async (type, content) => {
+  ])('is %s by content, whatever the registry states', async (type, content) => {
     const host = await registry(JSON.stringify(content), 'text/html');
     expect((await pull(host, 'v1')).type).toBe(type);
   });
@@ -85,7 +85,7 @@ describe('the type of a manifest', () => {
     expect(await readdir(folder)).toEqual(['drafts']);
   });
 
-  it('of an image that another registry has too is not what the first one said', async () => {
+  it("is independent of another registry's statement on the same image", async () => {
     const body = JSON.stringify(image);
     const liar = await registry(body, OCI_INDEX);
     const honest = await registry(body, OCI);
@@ -93,7 +93,7 @@ describe('the type of a manifest', () => {
     expect((await pull(honest, digestOf(body))).type).toBe(OCI);
   });
 
-  it('that an earlier version kept as the registry said is read anew', async () => {
+  it('cached by an earlier version is determined again', async () => {
     const body = JSON.stringify(image);
     const host = await registry(body, OCI);
     await pull(host, digestOf(body));

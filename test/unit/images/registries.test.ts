@@ -22,12 +22,12 @@ beforeEach(async () => {
 });
 afterEach(() => rm(home, { recursive: true, force: true }));
 
-describe('what a person allows the mirror', () => {
+describe('the registry settings of the mirror', () => {
   const DEFAULT = { trusted: [], logins: [], cacheBytes: 10 * 2 ** 30 };
   const said = async () => parseSettings(await readFile(join(home, 'registries.json'), 'utf8').catch(() => undefined));
   const say = (words: Parameters<typeof changeSettings>[1]) => changeSettings(join(home, 'registries.json'), words);
 
-  it('is nothing at first, and holds until it is said again', async () => {
+  it('permit nothing at first, and persist until they are changed', async () => {
     await say({});
     expect(await said()).toEqual(DEFAULT);
     await say({ trusted: ['localhost:5001', 'http://reg.lan'], cache: '20Gi' });
@@ -66,7 +66,7 @@ describe("this machine's login", () => {
   const login = (registry: string, env = {}) => machineLogin(registry, { HOME: home, PATH: join(home, 'bin'), ...env });
   const JANE = Buffer.from('jane:secret').toString('base64');
 
-  it('is that of docker login, of that very registry', async () => {
+  it('is read from docker login, for that registry only', async () => {
     await config(
       { auths: { 'ghcr.io': { auth: JANE }, 'https://index.docker.io/v1/': { auth: 'hub' } } },
       '.docker',
@@ -78,14 +78,14 @@ describe("this machine's login", () => {
     expect(await login('evil.io')).toBeUndefined();
   });
 
-  it('is that of podman login', async () => {
+  it('is read from podman login', async () => {
     await config({ auths: { 'quay.io': { auth: JANE } } }, '.config', 'containers', 'auth.json');
     expect(await login('quay.io')).toBe(JANE);
     await config({ auths: { 'quay.io': { auth: 'other' } } }, 'auth.json');
     expect(await login('quay.io', { REGISTRY_AUTH_FILE: join(home, 'auth.json') })).toBe('other');
   });
 
-  it('is asked of a credential helper', async () => {
+  it('is read from a credential helper', async () => {
     await mkdir(join(home, 'bin'));
     const helper = join(home, 'bin', 'docker-credential-test');
     const script = `#!/bin/sh\nread -r asked\n[ "$asked" = ghcr.io ] || { echo 'credentials not found'; exit 1; }\necho '{"Username":"jane","Secret":"secret"}'\n`;
@@ -103,7 +103,7 @@ describe("this machine's login", () => {
   });
 });
 
-describe('who else is in a garden', () => {
+describe('further users of a garden', () => {
   const binding = (subjects: { kind: string; name: string }[], labels = {}) => ({
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'RoleBinding',
@@ -128,7 +128,7 @@ describe('who else is in a garden', () => {
     ['everybody', group('system:authenticated'), 'RoleBinding shop/dev gives system:authenticated access'],
   ])('is %s', (_, subjects, expected) => expect(otherUser([binding(subjects)])).toBe(expected));
 
-  it('is nobody in a new garden, whatever bindings Coppice makes there', () => {
+  it("are none in a new garden, with Coppice's own bindings", () => {
     const made = [...installManifests(), ...gardenBindings()].filter(({ kind }) =>
       /^(Cluster)?RoleBinding$/.test(kind),
     );
@@ -138,18 +138,18 @@ describe('who else is in a garden', () => {
     expect(otherUser([...made, given])).toBe('RoleBinding shop/dev gives system:authenticated access');
   });
 
-  it('is not whom Kubernetes itself lets look around', () => {
+  it("exclude Kubernetes' default roles", () => {
     const labels = { 'kubernetes.io/bootstrapping': 'rbac-defaults' };
     expect(otherUser([binding(group('system:authenticated'), labels)])).toBeUndefined();
   });
 
-  it('is not the account that a membership has in a garden that is its hub', () => {
+  it("exclude a membership's account in a garden that is its hub", () => {
     const labels = { [LABELS.membership]: 'uid' };
     expect(otherUser([binding([{ kind: 'ServiceAccount', name: 'member' }], labels)])).toBeUndefined();
   });
 });
 
-describe('an address that the mirror connects to', () => {
+describe('a permitted address of a registry', () => {
   const refused = (address: string) => {
     try {
       judgeAddress(['10.160.0.0/16'])(address);
@@ -159,7 +159,7 @@ describe('an address that the mirror connects to', () => {
     }
   };
 
-  it("is none of this machine's, also where its link has no carrier", async () => {
+  it("is none of this machine's, also without a carrier", async () => {
     const trie = await readFile('/proc/net/fib_trie', 'utf8');
     const all = new Set([...trie.matchAll(/\|-- (\S+)\n\s+\/32 host LOCAL/g)].map(([, address]) => address!));
     for (const address of all) expect([address, refused(address)]).toEqual([address, true]);
@@ -184,7 +184,7 @@ describe('an address that the mirror connects to', () => {
   });
 });
 
-describe('a proxy that the mirror goes through', () => {
+describe('a proxy of the mirror', () => {
   const OWN = ['10.160.0.0/16'];
   const wanted = (registry: string) => ({ registry, repository: 'team/app', access: { key: 'public' } });
   let proxy: Awaited<ReturnType<typeof startProxy>>;
@@ -247,7 +247,7 @@ describe('a proxy that the mirror goes through', () => {
     expect(proxy.asked).toEqual(['registry.example:443', 'registry.example:443']);
   });
 
-  it('is asked for no registry on this machine, and for none without TLS', async () => {
+  it('is used for no registry on this machine, and for none without TLS', async () => {
     const server = createServer((_, response) => void response.end('{}')).listen(0, '127.0.0.1');
     await once(server, 'listening');
     for (const name of ['HTTPS_PROXY', 'HTTP_PROXY']) vi.stubEnv(name, proxy.url);

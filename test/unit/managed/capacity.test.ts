@@ -58,8 +58,8 @@ function givenUp(): string[] {
   return found;
 }
 
-describe('what is sold out', () => {
-  it('makes the cluster of the next machine type at once, and says what was tried', async () => {
+describe('sold-out machines of a managed cluster', () => {
+  it('are replaced by the next machine type at once, which is reported', async () => {
     cloud.depleted = [{ machineType: 'm' }, { machineType: 'n', zone: 'here-a' }];
     const operator = start();
     const failures = givenUp();
@@ -77,7 +77,7 @@ describe('what is sold out', () => {
     expect(garden.events.filter((event) => event.startsWith('Warning CapacityDepleted'))).toHaveLength(1);
   });
 
-  it('once it is made of another, it stays so, and nothing is written while it is idle', async () => {
+  it('stay replaced, without writes while nothing changes', async () => {
     cloud.depleted = [{ machineType: 'm' }];
     const operator = start();
     const key = garden.apply('one', { machineTypes });
@@ -98,7 +98,7 @@ describe('what is sold out', () => {
     expect(pools(key)).toEqual(['1 m here-a here-b', '2 n here-a here-b']);
   });
 
-  it('when it grows: nodes that run stay, the others are of the next machine type', async () => {
+  it('during growth leave running nodes; new ones are of the next machine type', async () => {
     const operator = start();
     const key = garden.apply('one', { machineTypes });
     operator.look(key);
@@ -117,7 +117,7 @@ describe('what is sold out', () => {
     expect(garden.condition(key, 'Ready')?.status).toBe('True');
   });
 
-  it('everywhere: it says so with its code, and asks again for the best when its time has come', async () => {
+  it('everywhere are reported with the code, and the preferred type is retried later', async () => {
     cloud.depleted = [{}];
     const operator = start();
     const failures = givenUp();
@@ -143,7 +143,7 @@ describe('what is sold out', () => {
     expect(capacity(key)).toBeUndefined();
   });
 
-  it('is known to other clusters: they do not ask for it', async () => {
+  it('are known to other clusters, which do not request them', async () => {
     cloud.depleted = [{ machineType: 'm' }];
     const operator = start();
     const [one, two] = [garden.apply('one', { machineTypes }), garden.apply('two', { machineTypes })];
@@ -156,7 +156,7 @@ describe('what is sold out', () => {
     expect(pools(two)).toEqual(['2 n here-a here-b']);
   });
 
-  it('is not undone by an operator that starts anew', async () => {
+  it('stay replaced after a restart of the operator', async () => {
     cloud.depleted = [{ machineType: 'm' }];
     const first = start();
     const key = garden.apply('one', { machineTypes });
@@ -174,7 +174,7 @@ describe('what is sold out', () => {
   });
 });
 
-describe('another place', () => {
+describe('the fallback place of a managed cluster', () => {
   const fallback = [{ cloudProvider: 'elsewhere', credentialsRef: { name: 'other' } }];
   beforeEach(() => {
     garden.credentials('other', { accessKey: 'key-2' });
@@ -182,7 +182,7 @@ describe('another place', () => {
   });
   const kinds = (account: string) => cloud.names(account).map((name) => name.split(' ')[0]);
 
-  it('takes the cluster when nothing is left in its own, which is cleared first', async () => {
+  it('is used when the own place is sold out, which is cleared first', async () => {
     cloud.depleted = [{ profile: 'memory' }];
     const operator = start();
     const failures = givenUp();
@@ -205,7 +205,7 @@ describe('another place', () => {
     expect(cloud.made.size).toBe(0);
   });
 
-  it('is stayed at, also by an operator that starts anew and when there are machines in the first again', async () => {
+  it('is kept, also after a restart and when the first has machines again', async () => {
     cloud.depleted = [{ profile: 'memory' }];
     const first = start();
     const key = garden.apply('one', { fallback });
@@ -223,7 +223,7 @@ describe('another place', () => {
     expect(kinds('account-2')).toEqual(['network', 'cluster', 'pool']);
   });
 
-  it('may be in the same region, with other machine types: the cluster is made there once, and stays', async () => {
+  it('may be in the same region with other machine types; the cluster is created there once', async () => {
     cloud.depleted = [{ machineType: 'm' }];
     const first = start();
     const spec = { machineType: 'm', fallback: [{ machineTypes: ['n'] }] };
@@ -244,7 +244,7 @@ describe('another place', () => {
     expect(cloud.calls.filter((call) => call === 'destroy')).toHaveLength(1);
   });
 
-  it('never takes a cluster that was made once', async () => {
+  it('is never used by a completed cluster', async () => {
     const operator = start();
     const key = garden.apply('one', { fallback });
     operator.look(key);
@@ -260,7 +260,7 @@ describe('another place', () => {
     expect(kinds('account-2')).toEqual([]);
   });
 
-  it('that is not there is refused before anything is made', async () => {
+  it('that does not exist is refused before anything is created', async () => {
     const operator = start();
     const key = garden.apply('one', {
       fallback: [{ cloudProvider: 'mars' }, { region: 'there' }],

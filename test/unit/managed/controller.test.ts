@@ -38,7 +38,7 @@ async function made(operator: ManagedOperator, spec: object = {}): Promise<strin
 }
 
 describe('a managed cluster', () => {
-  it('is made, and Ready only when it can be used', async () => {
+  it('is created, and Ready only when usable', async () => {
     const operator = start();
     const pause = cloud.pause('cluster');
     const key = garden.apply('one');
@@ -63,7 +63,7 @@ describe('a managed cluster', () => {
     expect(garden.condition(key, 'ControlPlaneNodesApplied')).toMatchObject({ reason: 'ManagedByCloud' });
   });
 
-  it('is asked for once: an idle fleet runs nothing and writes nothing', async () => {
+  it('is requested once: an idle fleet runs and writes nothing', async () => {
     const operator = start();
     const key = await made(operator);
     const [calls, writes] = [cloud.calls.length, garden.statusWrites];
@@ -75,7 +75,7 @@ describe('a managed cluster', () => {
     expect(garden.statusWrites).toBe(writes);
   });
 
-  it('says that its API server does not answer, also while a cloud is at work, and that it does again', async () => {
+  it('reports that its API server does not answer, also during an operation, and its return', async () => {
     const operator = start();
     const key = await made(operator);
     const pause = cloud.pause('pool default');
@@ -117,7 +117,7 @@ describe('a managed cluster', () => {
     expect(pool()).toEqual(before);
   });
 
-  it('that others made: what will be changed is told first, and what becomes of it is what is said in the end', async () => {
+  it('that is adopted reports its changes first, and their result at the end', async () => {
     cloud.adopts = true;
     garden.nodes = [readyNode('a', {}), readyNode('b', {})];
     const operator = start();
@@ -141,7 +141,7 @@ describe('a managed cluster', () => {
     expect(cloud.lastDestroyed?.adopt).toEqual({ id: 'theirs', deletionPolicy: 'Delete' });
   });
 
-  it('tells progress at most each five seconds, and the last of it', async () => {
+  it('reports progress every five seconds at most, and the last of it', async () => {
     const operator = start();
     const pauses = ['network', 'cluster', 'pool default'].map((part) => cloud.pause(part));
     const key = garden.apply('one');
@@ -163,7 +163,7 @@ describe('a managed cluster', () => {
     await ready(key);
   });
 
-  it('is not begun before its finalizer, nor anything made before it is written down', async () => {
+  it('is not begun before its finalizer, and nothing is created before it is recorded', async () => {
     const operator = start();
     const pause = cloud.pause('network');
     const key = garden.apply('one');
@@ -175,7 +175,7 @@ describe('a managed cluster', () => {
     await ready(key);
   });
 
-  it('is made anew by nobody when its operator dies in the middle', async () => {
+  it('is not created again when its operator dies midway', async () => {
     const first = start('one');
     const pause = cloud.pause('pool default');
     const key = garden.apply('one');
@@ -189,7 +189,7 @@ describe('a managed cluster', () => {
     expect([...cloud.made.values()].map(({ id }) => id)).toEqual(['network-1', 'cluster-2', 'pool default-3']);
   });
 
-  it('is not run again by an operator that starts anew, nor does it seem to fail meanwhile', async () => {
+  it('is not run again by a restarted operator, nor reported as failing', async () => {
     const first = start('one');
     const key = await made(first);
     await first.stop();
@@ -205,7 +205,7 @@ describe('a managed cluster', () => {
     expect(cloud.calls.slice(before)).toEqual(['checkAccount']);
   });
 
-  it('is run again when the programs have another version', async () => {
+  it('is run again with another version of the programs', async () => {
     const first = start('one', '1');
     const key = await made(first);
     await first.stop();
@@ -215,7 +215,7 @@ describe('a managed cluster', () => {
     await ready(key);
   });
 
-  it('is made once by two operators at a time: one waits for the other', async () => {
+  it('is created once by two simultaneous operators: one waits', async () => {
     const first = start('one');
     const pause = cloud.pause('cluster');
     const key = garden.apply('one');
@@ -233,7 +233,7 @@ describe('a managed cluster', () => {
 });
 
 describe('a changed cluster', () => {
-  it('is changed, with a preview kept of what will be', async () => {
+  it('is updated, with a preview of the changes', async () => {
     const operator = start();
     const key = await made(operator);
     garden.apply('one', {
@@ -250,7 +250,7 @@ describe('a changed cluster', () => {
     expect(operation(key)).toMatchObject({ type: 'Reconcile', state: 'Succeeded' });
   });
 
-  it('drops what it was in the middle of, and becomes what is wanted now', async () => {
+  it('cancels its operation for the new spec', async () => {
     const operator = start();
     const pause = cloud.pause('cluster');
     const key = garden.apply('one');
@@ -265,7 +265,7 @@ describe('a changed cluster', () => {
     expect(status(key)?.lastErrors).toEqual([]);
   });
 
-  it('counts the nodes of its pools, not those that the cloud has for itself', async () => {
+  it("counts its pools' nodes, without the cloud's own", async () => {
     const operator = start();
     garden.nodes = [readyNode('a'), readyNode('b'), readyNode('system-a', {}), readyNode('system-b', {})];
     const key = garden.apply('one', { dataPlaneNodes: 2 });
@@ -274,7 +274,7 @@ describe('a changed cluster', () => {
     expect(status(key)?.nodes).toEqual({ desired: 2, current: 2, ready: 2, asked: 2 });
   });
 
-  it('goes on with what it was in the middle of when what is asked for now cannot be had', async () => {
+  it('continues its operation when the new spec is impossible', async () => {
     const operator = start();
     const pause = cloud.pause('cluster');
     const key = garden.apply('one');
@@ -292,7 +292,7 @@ describe('a changed cluster', () => {
     expect(garden.condition(key, 'SpecAccepted')?.message).toContain('The cluster stays as it was');
   });
 
-  it('stays at the version that it has until another is asked for', async () => {
+  it('keeps its version until another is requested', async () => {
     const operator = start();
     const key = await made(operator, { kubernetes: { version: '1.35' } });
     garden.apply('one', {});
@@ -302,7 +302,7 @@ describe('a changed cluster', () => {
   });
 });
 
-describe('what cannot be had', () => {
+describe('a failure of a managed cluster', () => {
   it.each<[string, object, string]>([
     ['a cluster without credentials', { credentialsRef: undefined }, 'needs credentials'],
     [
@@ -332,7 +332,7 @@ describe('what cannot be had', () => {
     await until(() => !garden.clusters.has(key), 'it to go');
   });
 
-  it('a quota ends in its code, is tried again by itself, later and later, and at once by whoever asks', async () => {
+  it('by a quota is reported by code, retried with backoff, and at once on request', async () => {
     cloud.quota = 1;
     const operator = start();
     const key = garden.apply('one');
@@ -359,7 +359,7 @@ describe('what cannot be had', () => {
     expect(status(key)?.lastErrors).toEqual([]);
   });
 
-  it('a quota that was raised is found out by itself within half an hour', async () => {
+  it('by a raised quota ends within half an hour', async () => {
     cloud.quota = 1;
     const operator = start();
     const key = garden.apply('one');
@@ -375,7 +375,7 @@ describe('what cannot be had', () => {
     await ready(key);
   });
 
-  it('a deletion goes on by itself where only a person could have helped, and did', async () => {
+  it('in a deletion is retried after a person resolved it', async () => {
     const operator = start();
     const key = await made(operator);
     cloud.fail('delete network', new CoppiceError('ERR_INFRA_UNAUTHORIZED', 'may not delete networks'), 2);
@@ -391,7 +391,7 @@ describe('what cannot be had', () => {
     expect(cloud.made.size).toBe(0);
   });
 
-  it('machines that are sold out are asked for again, later and later', async () => {
+  it('by sold-out machines is retried with backoff', async () => {
     cloud.fail('pool default', new CoppiceError('ERR_INFRA_RESOURCES_DEPLETED', 'no m left in here-a'), 2);
     const operator = start();
     const key = garden.apply('one');
@@ -413,10 +413,10 @@ describe('what cannot be had', () => {
   });
 });
 
-describe('credentials', () => {
+describe('the credentials of a managed cluster', () => {
   const unknown = { status: 'False', codes: ['ERR_INFRA_UNAUTHENTICATED'] };
 
-  it('that the cloud does not know end in a condition before anything is made', async () => {
+  it('that the cloud rejects are reported before anything is created', async () => {
     garden.credentials('cloud', { accessKey: 'wrong' });
     const operator = start();
     const key = garden.apply('one');
@@ -431,7 +431,7 @@ describe('credentials', () => {
     await until(() => !garden.clusters.has(key), 'it to go');
   });
 
-  it('that may not do all of it are told which permissions are missing', async () => {
+  it('without some permissions are reported with these', async () => {
     cloud.missing = ['eks:CreateCluster', 'ec2:CreateVpc'];
     const operator = start();
     const key = garden.apply('one');
@@ -465,7 +465,7 @@ describe('credentials', () => {
     await ready(key);
   });
 
-  it('revoked in the middle: it goes on with new ones, and nothing is made twice', async () => {
+  it('revoked midway are replaced by new ones, and nothing is created twice', async () => {
     const operator = start();
     const pause = cloud.pause('pool default');
     const key = garden.apply('one');
@@ -495,7 +495,7 @@ describe('credentials', () => {
     expect(isReady(key)).toBe(true);
   });
 
-  it('that turn bad leave what runs as it is: no operation is said to have failed', async () => {
+  it('that become invalid leave running resources and operations unaffected', async () => {
     const operator = start();
     const key = await made(operator);
     garden.credentials('cloud', { accessKey: 'wrong' });
@@ -509,7 +509,7 @@ describe('credentials', () => {
     expect(status(key)?.lastErrors).toEqual([]);
   });
 
-  it('of another account are refused: no second cluster is made there, and none is believed to be gone', async () => {
+  it('of another account are refused: no second cluster is created, and none counts as gone', async () => {
     const operator = start();
     const key = await made(operator);
     cloud.accounts.set('key-b', 'account-2');
@@ -536,7 +536,7 @@ describe('credentials', () => {
     );
   });
 
-  it('of one Secret are asked about once for many clusters', async () => {
+  it('of one Secret are checked once for many clusters', async () => {
     const operator = start();
     const keys = ['a', 'b', 'c'].map((name) => garden.apply(name));
     for (const key of keys) operator.look(key);
@@ -545,13 +545,13 @@ describe('credentials', () => {
   });
 });
 
-describe('drift', () => {
+describe('the drift of a managed cluster', () => {
   const look = async (everyHours = 7) => {
     garden.clock.advance(everyHours * HOUR);
     await idle();
   };
 
-  it('is looked for on schedule, said with its differences, and left alone', async () => {
+  it('is checked on schedule, reported with differences, and left alone', async () => {
     const operator = start();
     const key = await made(operator);
     expect(garden.condition(key, 'Drifted')).toMatchObject({ status: 'False' });
@@ -568,7 +568,7 @@ describe('drift', () => {
     expect(garden.events.filter((event) => event.includes('Drifted'))).toHaveLength(1);
   });
 
-  it('is mended where the policy says so', async () => {
+  it('is corrected where the policy says so', async () => {
     const operator = start();
     const key = await made(operator, { drift: { policy: 'Mend' } });
     cloud.tamper('pool default');
@@ -578,7 +578,7 @@ describe('drift', () => {
     expect([...cloud.made.values()].some(({ spec }) => spec.includes('by hand'))).toBe(false);
   });
 
-  it('is mended once for whoever asks', async () => {
+  it('is corrected once on request', async () => {
     const operator = start();
     const key = await made(operator);
     cloud.tamper('cluster');
@@ -589,7 +589,7 @@ describe('drift', () => {
     expect(cloud.calls.filter((call) => call === 'apply')).toHaveLength(2);
   });
 
-  it('that cannot be looked for says so, and takes nothing from the cluster', async () => {
+  it('that cannot be checked is reported, without consequences', async () => {
     cloud.fail('drift', new Error('the state backend does not answer'));
     const operator = start();
     const key = await made(operator);
@@ -600,8 +600,8 @@ describe('drift', () => {
   });
 });
 
-describe('deletion', () => {
-  it('takes everything away and lets go', async () => {
+describe('the deletion of a managed cluster', () => {
+  it('removes everything and the finalizer', async () => {
     const operator = start();
     const key = await made(operator);
     const pause = cloud.pause('delete cluster');
@@ -618,7 +618,7 @@ describe('deletion', () => {
     expect(garden.receipts.size).toBe(0);
   });
 
-  it('comes in the middle of making', async () => {
+  it('may interrupt the creation', async () => {
     const operator = start();
     const pause = cloud.pause('pool default');
     const key = garden.apply('one');
@@ -630,7 +630,7 @@ describe('deletion', () => {
     expect(cloud.made.size).toBe(0);
   });
 
-  it('says what it waits for, and goes on when that is there', async () => {
+  it('reports what it waits for, and continues afterwards', async () => {
     const operator = start();
     const key = await made(operator);
     cloud.accounts.clear();
@@ -645,7 +645,7 @@ describe('deletion', () => {
     expect(cloud.made.size).toBe(0);
   });
 
-  it('is finished by the operator that comes after, even if the record is lost', async () => {
+  it('is finished by a later operator, even without the record', async () => {
     const first = start('one');
     const key = await made(first);
     const pause = cloud.pause('delete cluster');
@@ -662,10 +662,10 @@ describe('deletion', () => {
   });
 });
 
-describe('access', () => {
+describe('the access to a managed cluster', () => {
   const token = () => /token: (\S+)/.exec(garden.kubeconfigs.get('shop/one')?.kubeconfig ?? '')?.[1];
 
-  it('is by an identity of our own after first contact, renewed before it ends without asking the cloud', async () => {
+  it("is by Coppice's own identity after first contact, renewed without the cloud", async () => {
     const operator = start();
     await made(operator);
     const first = token();
@@ -680,7 +680,7 @@ describe('access', () => {
     expect(asked()).toBe(1);
   });
 
-  it('is never by a token of the account at an endpoint that the cloud has not told us', async () => {
+  it("never sends an account's token to an endpoint that the cloud has not named", async () => {
     const first = start('one');
     const key = await made(first);
     await first.stop();
@@ -705,7 +705,7 @@ describe('access', () => {
     expect(garden.receipt(key)).not.toHaveProperty('unconfirmed');
   });
 
-  it('is by the tokens of the cloud where no identity of our own can be made', async () => {
+  it("is by the cloud's tokens where no own identity is possible", async () => {
     garden.ownAccounts = false;
     const operator = start();
     await made(operator);
@@ -719,7 +719,7 @@ describe('access', () => {
     await until(() => token() === 'next-token', 'the renewal');
   });
 
-  it('by tokens that have ended when they come is no storm of requests', async () => {
+  it('by already expired tokens causes no storm of requests', async () => {
     garden.ownAccounts = false;
     cloud.tokenMs = -1000;
     const operator = start();
@@ -728,7 +728,7 @@ describe('access', () => {
     expect(cloud.calls.filter((call) => call === 'kubeconfig')).toHaveLength(1);
   });
 
-  it('comes back after an outage that was longer than the token lived', async () => {
+  it("returns after an outage longer than the token's life", async () => {
     const first = start('one');
     const key = await made(first);
     await first.stop();
@@ -740,7 +740,7 @@ describe('access', () => {
     await ready(key);
   });
 
-  it('is made anew when what we had was taken from us', async () => {
+  it('is renewed when it was revoked', async () => {
     const operator = start();
     const key = await made(operator);
     const old = token()!;
@@ -754,7 +754,7 @@ describe('access', () => {
     expect(cloud.calls.filter((call) => call === 'apply')).toHaveLength(1);
   });
 
-  it('that is lost makes the cluster not Ready, whatever the cloud says', async () => {
+  it('that is lost makes the cluster not Ready, whatever the cloud reports', async () => {
     const operator = start();
     const key = await made(operator);
     garden.tokens.clear();

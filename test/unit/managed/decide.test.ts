@@ -47,7 +47,7 @@ function failing(step: StepName, retryAt: Date | undefined, by: Partial<Situatio
 
 const wait = (until?: Date): ManagedStep => ({ do: 'wait', ...(until && { until }) });
 
-describe('what is next for a managed cluster', () => {
+describe('the next step of a managed cluster', () => {
   it.each<[string, Partial<Situation>, ManagedStep]>([
     ['all in order: access is looked at when it is due', {}, wait(inMinutes(5))],
     ['new: who the credentials are comes first', fresh, { do: 'check' }],
@@ -116,7 +116,7 @@ describe('what is next for a managed cluster', () => {
     expect(decide({ ...settled, ...changes }, NOW)).toEqual(step);
   });
 
-  it('never makes or destroys anything with credentials that were not accepted', () => {
+  it('never creates or deletes with rejected credentials', () => {
     const flags = [true, false];
     for (const deleting of flags)
       for (const exists of flags)
@@ -131,7 +131,7 @@ describe('what is next for a managed cluster', () => {
   });
 });
 
-describe('back-off', () => {
+describe('the backoff of a managed cluster', () => {
   it.each<[ErrorCode | undefined, number[]]>([
     [undefined, [10, 20, 40, 600]],
     ['ERR_RETRYABLE_INFRA_DEPENDENCIES', [10, 20, 40, 600]],
@@ -144,7 +144,7 @@ describe('back-off', () => {
     expect(failures.map((count) => retryDelayMs(code, count, 0.5)! / 1000)).toEqual(seconds);
   });
 
-  it('gives up where only a change helps, but never on a deletion', () => {
+  it('ends where only a change helps, but never in a deletion', () => {
     // A webhook is mended in the cluster, of which nobody tells.
     const endsByItself = [
       'ERR_INFRA_RATE_LIMITS_EXCEEDED',
@@ -160,7 +160,7 @@ describe('back-off', () => {
     }
   });
 
-  it('who is told that it is tried again by itself reads the truth', () => {
+  it('is announced only where a retry follows', () => {
     for (const [code, { advice }] of Object.entries(ERROR_CODES)) {
       const promised = /tried again/.test(advice);
       if (promised) expect([code, retryDelayMs(code as ErrorCode, 1, 0)]).not.toEqual([code, undefined]);
@@ -168,13 +168,13 @@ describe('back-off', () => {
     }
   });
 
-  it('does not wait in a deletion for somebody to mend what the cluster failed at', () => {
+  it('of a failed operation does not delay a deletion', () => {
     const refused = failing('check', undefined, { accepted: undefined });
     expect(decide({ ...settled, ...refused }, NOW)).toEqual(wait(inMinutes(5)));
     expect(decide({ ...settled, ...refused, deleting: true }, NOW)).toEqual({ do: 'check' });
   });
 
-  it('brings back apart what failed together', () => {
+  it('is spread after simultaneous failures', () => {
     expect(retryDelayMs(undefined, 1, 0)).toBe(7500);
     expect(retryDelayMs(undefined, 1, 0.999)).toBeGreaterThan(12_000);
   });

@@ -81,14 +81,14 @@ async function start(): Promise<ManagedReceipt | undefined> {
 }
 
 describe('a receipt that an earlier operator left in the namespace of its cluster', () => {
-  it('moves to where only the operator writes, and its endpoint waits for the cloud to say it again', async () => {
+  it("moves to the operator's namespace, and its endpoint must be confirmed by the cloud", async () => {
     garden.put(beside(honest));
     expect(await start()).toEqual({ ...honest, unconfirmed: true });
     expect(garden.find(SECRETS, 'one-cloud', 'shop')).toBeUndefined();
     expect(events).toEqual([]);
   });
 
-  it('of a cluster that is gone moves as well: what it left is still looked for', async () => {
+  it('of a deleted cluster moves too, and its left-overs are still searched', async () => {
     clusters.clear();
     garden.put(beside(honest));
     expect(await start()).toMatchObject({ owner: honest.owner, credentials: honest.credentials });
@@ -115,27 +115,27 @@ describe('a receipt that an earlier operator left in the namespace of its cluste
     expect(events).toEqual([expect.stringMatching(new RegExp(`^one-cloud ReceiptRejected: .*${why}`))]);
   });
 
-  it("computes whose it is from where it lies: another's name in it opens nothing of theirs", async () => {
+  it("belongs to its location's cluster: another name in it has no effect", async () => {
     const owner = { technicalID: 'shoot--bank--vault', uid: 'u1', name: 'vault', namespace: 'bank', garden: 'other' };
     garden.put(beside({ ...honest, owner }));
     expect((await start())?.owner).toEqual(honest.owner);
   });
 
-  it('takes over no cluster of others that the spec does not name', async () => {
+  it('adopts no cluster that the spec does not name', async () => {
     const adopt = { id: 'prod', deletionPolicy: 'Delete' };
     garden.put(beside({ ...honest, cluster: { ...honest.cluster, adopt } }));
     expect((await start())?.cluster.adopt).toBeUndefined();
   });
 
-  it('is not asked for when it comes later, nor when it only has the name', async () => {
+  it('is ignored when it appears later, or has only the name', async () => {
     garden.put({ ...beside(honest), type: 'Opaque' });
     expect(await start()).toBeUndefined();
     expect(garden.writes).toEqual([]);
   });
 });
 
-describe('what a receipt says of a cluster that was deleted by force', () => {
-  it('leads to credentials of its own namespace and to regions alone, whatever is written in it', async () => {
+describe('a receipt of a cluster deleted by force', () => {
+  it('leads only to credentials of its namespace and to regions, whatever is written in it', async () => {
     const shown: unknown[] = [];
     const deps = {
       garden: GARDEN,

@@ -40,8 +40,8 @@ beforeEach(() => {
   accessKey = 'key-1';
 });
 
-describe('what a cluster that was deleted by force left', () => {
-  it('is named, not removed, and looked for again', async () => {
+describe('the left-overs of a cluster deleted by force', () => {
+  it('are reported, not removed, and searched again', async () => {
     const ctx = { account: { id: 'account-1', credentials: { accessKey } }, region: 'here', profile: memoryProfile };
     const state = { url: 'file:///state', env: {} };
     await cloud
@@ -54,12 +54,12 @@ describe('what a cluster that was deleted by force left', () => {
     expect([cloud.made.size, removed]).toEqual([2, []]);
   });
 
-  it('is forgotten when nothing is', async () => {
+  it('are forgotten when nothing is found', async () => {
     expect(await reportLeftOver(deps(), 'shop/one', receipt, signal)).toBeUndefined();
     expect([removed, events]).toEqual([['shop/one'], []]);
   });
 
-  it('is told by its tag where it cannot be listed', async () => {
+  it('are reported by tag where they cannot be listed', async () => {
     accessKey = 'revoked';
     expect(await reportLeftOver(deps(), 'shop/one', receipt, signal)).toBeDefined();
     expect(events[0]).toContain(`has tag ${OWNER_TAGS.uid}=u1, but cannot be shown here: the cloud does not know`);

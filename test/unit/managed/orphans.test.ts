@@ -41,7 +41,7 @@ describe('orphans', () => {
     expect(ids(listOrphans(resources, [known], 'g1', NOW))).toEqual(expected);
   });
 
-  it('have an age and a price where these are known', () => {
+  it('have an age and a price where known', () => {
     const profile = {
       ...memoryProfile,
       spec: {
@@ -69,7 +69,7 @@ describe('orphans', () => {
     expect(bare).not.toHaveProperty('ageMs');
   });
 
-  it('are taken away by owner, where its UID is known', () => {
+  it('are removed by owner, where its UID is known', () => {
     const found = listOrphans(
       [
         tagged('a', { uid: 'u2', technicalID: 'shoot--shop--two' }),

@@ -26,7 +26,7 @@ async function saved(garden = new MemoryApiServer()): Promise<Secret> {
   return (await garden.list<Secret>(SECRETS)).items[0]!;
 }
 
-it('a receipt is written where only the operator writes, says whose it is, and outlives its cluster', async () => {
+it("a receipt is written to the operator's namespace, names its owner, and outlives its cluster", async () => {
   const secret = await saved();
   expect(secret.metadata.namespace).toBe(OPERATOR);
   expect(secret.metadata.ownerReferences).toBeUndefined();
@@ -35,31 +35,31 @@ it('a receipt is written where only the operator writes, says whose it is, and o
   expect(clusterOfReceipt(receipt)).toBe('shop/one');
 });
 
-it('a receipt under the name of another cluster is none', async () => {
+it("a receipt with another cluster's name is invalid", async () => {
   const secret = await saved();
   const moved = { ...secret, metadata: { ...secret.metadata, name: `managed-cluster-${'0'.repeat(64)}` } };
   expect(managedReceiptIn(moved)).toBeUndefined();
 });
 
-it('names of receipts tell clusters apart by more than 32 bits', async () => {
+it('receipt names distinguish clusters by more than 32 bits', async () => {
   const secret = await saved();
   expect(secret.metadata.name).toMatch(/-[0-9a-f]{64}$/);
 });
 
-it('a cluster whose long name has the hash of another is refused before it opens what that one made', async () => {
+it("a cluster with another's hashed name is refused before it opens the other's receipt", async () => {
   const there = [await saved()];
   const other = { ...receipt, owner: { ...receipt.owner, uid: 'u2', name: 'another', namespace: 'bank' } };
   expect(() => assertOwnNames(other, there)).toThrow('WorkerCluster shop/one has the name shoot--shop--one');
   expect(() => assertOwnNames(receipt, there)).not.toThrow();
 });
 
-it('what cannot be read is no receipt', async () => {
+it('an unreadable receipt is none', async () => {
   expect(
     managedReceiptIn({ ...(await saved()), data: { record: Buffer.from('{').toString('base64') } }),
   ).toBeUndefined();
 });
 
-it('keeps no more differences than a Secret holds', () => {
+it('a receipt contains no more differences than fit into a Secret', () => {
   const many = Array.from({ length: 10_000 }, (_, n) => ({ operation: 'update', resource: `memory:pool ${n}` }));
   expect(boundReceipt({ ...receipt, drift: many }).drift).toHaveLength(100);
 });

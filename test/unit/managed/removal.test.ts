@@ -88,8 +88,8 @@ async function made(nodes: number, spec: object = {}): Promise<string> {
   return key;
 }
 
-describe('named nodes of a managed cluster', () => {
-  it('go after they were drained, exactly they, and what is stored of the cloud is as small as the cloud', async () => {
+describe('the removal of named nodes of a managed cluster', () => {
+  it('follows their drain, affects exactly these, and lowers the stored size', async () => {
     const key = await made(3);
     const [oldest, victim, newest] = names() as [string, string, string];
     empty(victim);
@@ -138,7 +138,7 @@ describe('named nodes of a managed cluster', () => {
     expect(poolMade().applied).toBe(poolMade().spec);
   });
 
-  it('stay as long as there are pods, and the cloud is not told a smaller number meanwhile', async () => {
+  it('waits while they have pods, without a smaller size in the cloud', async () => {
     const key = await made(2);
     const [first, victim] = names() as [string, string];
     empty(victim);
@@ -162,7 +162,7 @@ describe('named nodes of a managed cluster', () => {
     expect(names()).toEqual([first]);
   });
 
-  it('stay while their cluster cannot be seen', async () => {
+  it('waits while the cluster is unreachable', async () => {
     const key = await made(2);
     const [first, victim] = names() as [string, string];
     empty(victim);
@@ -179,7 +179,7 @@ describe('named nodes of a managed cluster', () => {
     expect(names()).toEqual([first]);
   });
 
-  it('stay when the cloud says no, which is told, and pools go on growing', async () => {
+  it('that the cloud refuses is reported, and pools still grow', async () => {
     const key = await made(2);
     const [first, victim] = names() as [string, string];
     empty(victim);
@@ -199,7 +199,7 @@ describe('named nodes of a managed cluster', () => {
     expect(names()).toEqual(expect.arrayContaining([first, victim]));
   });
 
-  it('go only after a least size that stands in their way was lowered in the cloud', async () => {
+  it('follows a lower minimum in the cloud, where it was too high', async () => {
     const key = await made(2, { pools: [{ ...WEB, minimum: 2 }] });
     const [first, victim] = names() as [string, string];
     empty(victim);
@@ -214,8 +214,8 @@ describe('named nodes of a managed cluster', () => {
   });
 });
 
-describe('a managed pool that is Coppice’s to size', () => {
-  it('is drained of the node that nobody needs, which goes, and no other; and its stored size is smaller', async () => {
+describe('a managed pool that Coppice sizes', () => {
+  it('loses the drained unused node only, and its stored size is smaller', async () => {
     const key = await made(2);
     const [busy, idleNode] = names() as [string, string];
     const on = (name: string, node: string): Pod => {
@@ -250,7 +250,7 @@ describe('a managed pool that is Coppice’s to size', () => {
     expect(names()).toEqual([busy, expect.not.stringMatching(idleNode)]);
   });
 
-  it('keeps its size when the cloud takes the node that was to leave, and makes another', async () => {
+  it('keeps its size when the cloud reclaims the leaving node and replaces it', async () => {
     const key = await made(2);
     const [first, victim] = names() as [string, string];
     decide(1, victim);

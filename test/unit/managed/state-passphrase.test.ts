@@ -9,7 +9,7 @@ const profile = buildCloudProfile({
   spec: { stateBackend: { url: 's3://bucket' } },
 });
 
-it('an operator that knows the passphrase of states writes its deleted Secret back', async () => {
+it('an operator with the passphrase in memory restores its deleted Secret', async () => {
   const garden = new MemoryApiServer();
   const create = garden.create.bind(garden);
   garden.create = (object) => {

@@ -63,7 +63,7 @@ beforeEach(async () => {
 });
 
 describe('a sweep', () => {
-  it('lists what belongs to no cluster of this garden, once, with its age', async () => {
+  it('lists resources of no cluster of this garden, once, with age', async () => {
     const { found, gaps } = await findOrphans(deps, [account('a', 'key-1'), account('b', 'key-1')], signal);
     expect(found.map(({ id, owner: { name }, ageMs }) => [id, name, ageMs])).toEqual([
       ['cluster-4', 'lost', 3600_000],
@@ -73,7 +73,7 @@ describe('a sweep', () => {
     expect(cloud.made.size).toBe(6);
   });
 
-  it('lists and takes away receipts of clusters that are no more, and no others', async () => {
+  it('lists and removes receipts of deleted clusters, and no others', async () => {
     const zone = { id: 'z', domain: 'x.org', private: false };
     const claim = (name: string, cluster: string, garden = 'g1'): ClaimedName => ({
       zone,
@@ -97,14 +97,14 @@ describe('a sweep', () => {
     expect((await findOrphans(deps, accounts, signal)).found).toEqual([]);
   });
 
-  it('says where it could not look, and looks everywhere else', async () => {
+  it('reports where it could not look, and continues elsewhere', async () => {
     const { found, gaps } = await findOrphans(deps, [account('bad', 'revoked'), account('a', 'key-1')], signal);
     expect(found).toHaveLength(2);
     expect(gaps).toHaveLength(1);
     expect(gaps[0]).toContain('memory here with Secret shop/bad: the cloud does not know the access key');
   });
 
-  it('removes exactly that', async () => {
+  it('removes exactly the listed resources', async () => {
     const accounts = [account('a', 'key-1')];
     const { found } = await findOrphans(deps, accounts, signal);
     expect(await removeOrphans(deps, found, signal)).toEqual([]);
@@ -113,14 +113,14 @@ describe('a sweep', () => {
     );
   });
 
-  it('leaves alone what has found its cluster again meanwhile', async () => {
+  it('leaves resources alone whose cluster exists again', async () => {
     const { found } = await findOrphans(deps, [account('a', 'key-1')], signal);
     known = [...known, { ...owner('lost'), uid: 'another' }];
     await removeOrphans(deps, found, signal);
     expect(cloud.made.size).toBe(6);
   });
 
-  it('takes away whatever an owner can have whom nobody remembers, and leaves what is remembered to its description', async () => {
+  it('removes all resources of unknown owners, and leaves remembered ones to their receipt', async () => {
     const calls: [string, string, string][] = [];
     const told =
       (what: string) =>
@@ -152,7 +152,7 @@ describe('a sweep', () => {
     expect(calls).toHaveLength(3);
   });
 
-  it('says what it could not remove', async () => {
+  it('reports what it could not remove', async () => {
     const { found } = await findOrphans(deps, [account('a', 'key-1')], signal);
     cloud.fail('delete cluster', new Error('the cluster is in use'));
     const failures = await removeOrphans(deps, found, signal);
@@ -160,7 +160,7 @@ describe('a sweep', () => {
     expect(stillThere((await findOrphans(deps, [account('a', 'key-1')], signal)).found, failures)).toEqual([]);
   });
 
-  it('says of what it does not know how to remove that it is there still', async () => {
+  it('reports resources that it cannot remove as remaining', async () => {
     const { found } = await findOrphans(deps, [account('a', 'key-1')], signal);
     const volume = { ...found[0]!, id: 'vol-1', type: 'ec2:volume' };
     const nobodys = { ...found[0]!, id: 'vol-2', type: 'ec2:volume', owner: { technicalID: 'x', garden: 'g1' } };

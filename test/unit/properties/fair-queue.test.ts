@@ -11,7 +11,7 @@ const ticket = (choose: Draw, stacks: number): Ticket => {
 };
 const limitsOf = (choose: Draw) => ({ total: choose.integer(1, 5), perGroup: choose.integer(1, 3) });
 
-describe('whom the queue lets in next', () => {
+describe('the next request of the queue', () => {
   holds('is never more than its bounds allow, nor nobody while somebody may', (choose) => {
     const limits = limitsOf(choose);
     const tenants = choose.integer(1, 4);
@@ -45,7 +45,7 @@ interface Holder extends Ticket {
   release: () => void;
 }
 
-describe('the queue, with comings and goings', () => {
+describe('the queue with arrivals and departures', () => {
   holds(
     'keeps its bounds, serves everybody who stays, and passes over no account twice for the same other',
     async (choose) => {

@@ -138,7 +138,7 @@ describe('the nodes of a rehearsal', () => {
     ],
     ['that nodes are there', PLAIN, without(() => ({ nodes: new Map(), podsOn: new Map() }))],
   ];
-  it.each(FAULTS)('are found to be others where it does not see %s', async (_, history, changed) => {
+  it.each(FAULTS)('differ where it does not see %s', async (_, history, changed) => {
     const same = await compared(history);
     expect(same.looks.length).toBeGreaterThan(0);
     expect(same.differences).toEqual([]);

@@ -5,7 +5,7 @@ import { Network, OfflineError } from '../../../operator/garden/toolchain/networ
 const A = 'a'.repeat(64);
 const B = 'b'.repeat(64);
 
-describe('publishedDigest', () => {
+describe('publishedDigest reads the checksum', () => {
   test('of one file, with and without its name', () => {
     expect(publishedDigest(A, 'list', 'kubelet')).toBe(A);
     expect(publishedDigest(`${A}\n`, 'list', 'kubelet')).toBe(A);
@@ -29,7 +29,7 @@ describe('publishedDigest', () => {
   });
 });
 
-test('archives are of the machine, or there is none', () => {
+test("archiveFor returns the machine's archive, or throws", () => {
   expect(archiveFor('kubelet', 'arm64', 'linux').url).toMatch(/linux\/arm64\/kubelet$/);
   expect(archiveFor('etcd', 'x64', 'linux').member).toMatch(/linux-amd64\/etcd$/);
   expect(archiveFor('pulumi', 'x64', 'linux').url).toMatch(/-linux-x64\.tar\.gz$/);
@@ -39,7 +39,7 @@ test('archives are of the machine, or there is none', () => {
 });
 
 describe('Network', () => {
-  test('asks for a host once and remembers that it is not there', async () => {
+  test('tries an unreachable host once', async () => {
     let asked = 0;
     const network = new Network(async () => {
       asked++;
@@ -52,7 +52,7 @@ describe('Network', () => {
     await network.close();
   });
 
-  test('does not wait for a resolver that says nothing', async () => {
+  test('does not wait for a silent resolver', async () => {
     let asked = 0;
     const network = new Network(() => {
       asked++;
@@ -64,7 +64,7 @@ describe('Network', () => {
     await network.close();
   });
 
-  test('remembers a host that refuses', async () => {
+  test('remembers a refusing host', async () => {
     const network = new Network(async () => {});
     await expect(network.get('https://127.0.0.1:1/')).rejects.toThrow(OfflineError);
     await expect(network.get('https://127.0.0.1:1/again')).rejects.toThrow(/cannot be reached/);

@@ -14,7 +14,7 @@ const collect = (patienceMs: number) => {
   return { batches, batcher };
 };
 
-test('waits for everyone expected, then runs batch by batch', async () => {
+test('the batcher waits for all expected jobs, then runs batch by batch', async () => {
   const { batches, batcher } = collect(10_000);
   for (let i = 0; i < 4; i++) batcher.expect();
   const jobs = [batcher.submit('z1'), batcher.submit('a1'), batcher.submit('a2')];
@@ -24,7 +24,7 @@ test('waits for everyone expected, then runs batch by batch', async () => {
   expect(batches).toEqual([['a1', 'a2'], ['z1']]);
 });
 
-test('does not wait longer than its patience', async () => {
+test('the batcher does not wait longer than its patience', async () => {
   const { batches, batcher } = collect(20);
   batcher.expect();
   batcher.expect();

@@ -41,7 +41,7 @@ describe('bin/coppice', () => {
     expect(text).toBe(`${root}/node_modules/.cache/coppice|${root}/operator/cli/main.ts get a b\n`);
   });
 
-  test('says in one line how to set up', async () => {
+  test('prints one line on how to set up', async () => {
     await script('old/node', 'echo 20');
     const { code, text } = await run(join(root, 'bin/coppice'), [], `${root}/old:${SYSTEM}`);
     expect(code).toBe(1);
@@ -54,7 +54,7 @@ describe('bin/setup', () => {
     printf '#!/bin/sh\\n[ -z "$NODE_COMPILE_CACHE" ] || echo "$NODE_COMPILE_CACHE $*" >compiled\\necho v24.0.0\\n' > node_modules/node/bin/node && chmod +x node_modules/node/bin/node`;
   const runs = async () => (await readdir(root)).includes('npm-runs');
 
-  test('installs once, and again when the lock file has changed', async () => {
+  test('installs once, and again after a change of the lock file', async () => {
     await script('fake/npm', NPM);
     const path = `${root}/fake:${SYSTEM}`;
     const first = await run(join(root, 'bin/setup'), [], path);
@@ -71,7 +71,7 @@ describe('bin/setup', () => {
     expect(await runs()).toBe(true);
   });
 
-  test('fails in one clear line', async () => {
+  test('fails with one line', async () => {
     await script('fake/npm', 'echo ENOTFOUND >&2; exit 1');
     const { code, text } = await run(join(root, 'bin/setup'), [], `${root}/fake:${SYSTEM}`);
     expect(code).toBe(1);

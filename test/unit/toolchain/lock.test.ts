@@ -40,7 +40,7 @@ const start = (pieceMs: number) => {
 
 const journal = async () => (await readFile(join(dir, 'journal'), 'utf8')).trim().split('\n');
 
-describe('two processes at one cache', () => {
+describe('two processes with one cache', () => {
   test('build once, and both get the whole file', async () => {
     const [a, b] = [start(30), start(30)];
     const [fileA, fileB] = await Promise.all([a.end(), b.end()]);
@@ -50,7 +50,7 @@ describe('two processes at one cache', () => {
     expect(await readdir(join(dir, '.locks'))).toEqual([]);
   });
 
-  test('the second goes on when the first is killed in the middle', async () => {
+  test('continue when the first is killed midway', async () => {
     const first = start(1_000);
     await first.said('building');
     const second = start(1);
@@ -64,7 +64,7 @@ describe('two processes at one cache', () => {
 });
 
 describe('withLock', () => {
-  test('serialises inside one process too', async () => {
+  test('serializes within one process too', async () => {
     const file = join(dir, 'x.lock');
     let inside = 0;
     let most = 0;
@@ -88,7 +88,7 @@ describe('withLock', () => {
     expect(await readdir(dir)).toEqual([]);
   });
 
-  test('is let go after an error, and waiting can be ended', async () => {
+  test('releases after an error, and a wait can be aborted', async () => {
     const file = join(dir, 'x.lock');
     await expect(withLock(file, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
     await withLock(file, async () => {

@@ -20,17 +20,17 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dir, { recursive: true, force: true }));
 
-test('passes over what is too old', async () => {
+test('findOnPath skips too old versions', async () => {
   expect(await findOnPath('runc', `${dir}/old:${dir}/new`)).toEqual({ file: `${dir}/new/runc` });
 });
 
-test('says why a file does not do', async () => {
+test('findOnPath reports why a file is unsuitable', async () => {
   expect(await findOnPath('etcd', `${dir}/wrapper`)).toMatchObject({ reason: expect.stringMatching(/C library/) });
   const found = await findOnPath('containerd', `${dir}/alone`);
   if ('reason' in found) expect(found.reason).toMatch(/containerd-shim-runc-v2, ctr is missing beside/);
   else expect(found.file).not.toContain(dir);
 });
 
-test('does not take relative folders of PATH, nor other programs for ours', async () => {
+test('findOnPath ignores relative PATH folders, and unrelated programs', async () => {
   expect(await findOnPath('echo', '/bin:/usr/bin')).toEqual({ reason: 'not installed' });
 });

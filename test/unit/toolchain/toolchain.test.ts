@@ -46,7 +46,7 @@ const cache = async (name: ToolName) => {
 };
 
 describe('Toolchain', () => {
-  test('takes what the cache has and touches nothing else', async () => {
+  test('uses cached tools and nothing else', async () => {
     await cache('etcd');
     const { toolchain, done } = bareMachine({ findOnPath: () => Promise.reject(new Error('must not be asked')) });
     const { etcd } = await toolchain.ensure(['etcd']);
@@ -56,7 +56,7 @@ describe('Toolchain', () => {
     expect(done).toEqual([]);
   });
 
-  test('builds in the order of need, a group at a time, and installs packages in one go', async () => {
+  test('builds in order of need by group, and installs packages together', async () => {
     const { toolchain, done } = bareMachine();
     const files = await toolchain.ensure(['kube-proxy', 'conntrack', 'kubelet', 'etcd', 'kube-apiserver', 'iptables']);
     expect(done.filter((line) => line.startsWith('build'))).toEqual([
@@ -69,7 +69,7 @@ describe('Toolchain', () => {
     expect(await readFile(files.kubelet, 'utf8')).toBe('kubelet');
   });
 
-  test('tells what a node of the seed lacks that nobody compiles, while all else is compiled for minutes', async () => {
+  test('reports missing packages of a node while builds take minutes', async () => {
     const { promise: compiling, reject: giveUp } = Promise.withResolvers<void>();
     // It may be given up before anything was compiled.
     compiling.catch(() => {});
@@ -83,14 +83,14 @@ describe('Toolchain', () => {
     await built;
   });
 
-  test('tells once of packages that are installed together', async () => {
+  test('reports packages installed together once', async () => {
     const { toolchain, events } = bareMachine();
     await toolchain.ensure(['iptables', 'conntrack', 'runc']);
     const told = events.filter(({ source, phase }) => source === 'package' && phase === 'working');
     expect(told.map(({ detail }) => detail)).toEqual(['installing iptables, conntrack, runc with apt-get']);
   });
 
-  test('a tool asked for twice at once is made once, and an urgent one goes before those that wait', async () => {
+  test('fetches a tool requested twice once, and urgent ones first', async () => {
     const { toolchain, done } = bareMachine();
     await Promise.all([
       toolchain.ensure(['coredns', 'kwok']),
@@ -100,7 +100,7 @@ describe('Toolchain', () => {
     expect(done).toEqual(['build etcd', 'build coredns', 'build kwok']);
   });
 
-  test('says why each source did not serve, and how far it is', async () => {
+  test('reports why each source failed, and progress', async () => {
     const { toolchain, events } = bareMachine();
     await toolchain.ensure(['runc']);
     expect(events).toContainEqual({
@@ -115,7 +115,7 @@ describe('Toolchain', () => {
     expect(building).toMatchObject({ tool: 'etcd', fraction: 0, remainingSeconds: TOOLS.etcd.build?.weight });
   });
 
-  test('what is left without a source is one error that says what to install', async () => {
+  test('fails with one error that names what to install', async () => {
     const { toolchain } = bareMachine({
       findGo: async () => undefined,
       whyNoPackages: async () => 'only root can install packages',
@@ -129,7 +129,7 @@ describe('Toolchain', () => {
     expect(advice).toMatch(/Install Go 1\.26 or later.*etcd \(3\.7\.3 or a later patch\)/);
   });
 
-  test('can be asked again after a failure', async () => {
+  test('retries after a failure', async () => {
     let hasGo = false;
     const { toolchain } = bareMachine({ findGo: async () => (hasGo ? '/usr/bin/go' : undefined) });
     await expect(toolchain.ensure(['etcd'])).rejects.toThrow(/No source has etcd/);
@@ -137,7 +137,7 @@ describe('Toolchain', () => {
     await expect(toolchain.ensure(['etcd'])).resolves.toHaveProperty('etcd');
   });
 
-  test('a failing build does not keep others from being built', async () => {
+  test('does not let a failing build block others', async () => {
     const { toolchain } = bareMachine({
       goBuild: async (_, names, folder) => {
         if (names.includes('etcd')) throw new Error('go build ended with 1: no space left on device');
@@ -149,7 +149,7 @@ describe('Toolchain', () => {
     expect(kwok.status).toBe('fulfilled');
   });
 
-  test('an empty or lone file in the cache is not taken', async () => {
+  test('ignores an empty or incomplete cache entry', async () => {
     await cache('bridge');
     await cache('etcd');
     await writeFile(join(dir, cacheFolder('etcd'), 'etcd'), '');
@@ -159,7 +159,7 @@ describe('Toolchain', () => {
     expect(done).toContain('build etcd');
   });
 
-  test('tools that find each other in one folder are built together, whichever was asked for', async () => {
+  test('builds a bundle together, whichever tool was requested', async () => {
     const { toolchain, done } = bareMachine();
     const { ctr } = await toolchain.ensure(['ctr']);
     expect(done).toEqual(['build containerd containerd-shim-runc-v2 ctr']);
@@ -167,7 +167,7 @@ describe('Toolchain', () => {
     expect(done).toHaveLength(1);
   });
 
-  test('builds what lies in one folder by a command for each group', async () => {
+  test('builds a bundle by one command per group', async () => {
     const { toolchain, done } = bareMachine();
     const files = await toolchain.ensure(['e2e.test', 'ginkgo']);
     expect(done).toEqual(['build e2e.test', 'build ginkgo']);

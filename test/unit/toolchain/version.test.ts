@@ -19,7 +19,7 @@ describe('isFitting', () => {
   });
 });
 
-describe('how tools say their version', () => {
+describe('the reported version of tools', () => {
   test.each([
     ['kube-apiserver', 'Kubernetes v1.36.3\n', '1.36.3'],
     ['kubectl', 'Client Version: v1.32.4-dispatcher\nKustomize Version: v5.5.0\n', '1.32.4'],
