@@ -26,14 +26,20 @@ const NETWORK = [
   'ec2:DeleteRoute',
   'ec2:DeleteRouteTable',
   'ec2:DeleteSubnet',
+  'ec2:DeleteTags',
   'ec2:DeleteVpc',
   'ec2:DeleteVpcEndpoints',
   'ec2:DescribeAddresses',
+  'ec2:DescribeAddressesAttribute',
   'ec2:DescribeAvailabilityZones',
+  'ec2:DescribeInstances',
   'ec2:DescribeInternetGateways',
   'ec2:DescribeLaunchTemplateVersions',
   'ec2:DescribeLaunchTemplates',
   'ec2:DescribeNatGateways',
+  'ec2:DescribeNetworkAcls',
+  'ec2:DescribeNetworkInterfaces',
+  'ec2:DescribePrefixLists',
   'ec2:DescribeRouteTables',
   'ec2:DescribeSecurityGroups',
   'ec2:DescribeSubnets',
@@ -44,11 +50,16 @@ const NETWORK = [
   'ec2:DisassociateRouteTable',
   'ec2:DisassociateVpcCidrBlock',
   'ec2:ModifyLaunchTemplate',
+  'ec2:ModifySubnetAttribute',
   'ec2:ModifyVpcAttribute',
+  'ec2:ModifyVpcEndpoint',
   'ec2:ReleaseAddress',
+  'ec2:ReplaceRoute',
+  'ec2:ReplaceRouteTableAssociation',
   'ec2:RevokeSecurityGroupEgress',
   'ec2:RevokeSecurityGroupIngress',
   'ec2:RunInstances',
+  'tag:GetResources',
 ];
 const KEYS = [
   'kms:CreateAlias',
@@ -57,20 +68,59 @@ const KEYS = [
   'kms:DeleteAlias',
   'kms:DescribeKey',
   'kms:EnableKeyRotation',
+  'kms:GetKeyPolicy',
+  'kms:GetKeyRotationStatus',
+  'kms:ListAliases',
   'kms:ListResourceTags',
   'kms:ScheduleKeyDeletion',
   'kms:TagResource',
+  'kms:UntagResource',
+  'kms:UpdateAlias',
+  'kms:UpdateKeyDescription',
 ];
 const CLUSTER = [
   'eks:CreateAccessEntry',
   'eks:CreateAddon',
   'eks:CreateCluster',
   'eks:CreateNodegroup',
+  'eks:CreatePodIdentityAssociation',
   'eks:DeleteCluster',
   'eks:DescribeCluster',
+  'eks:DescribeUpdate',
+  'eks:ListNodegroups',
   'eks:TagResource',
+  'eks:UntagResource',
   'eks:UpdateClusterConfig',
   'eks:UpdateClusterVersion',
+];
+/** What is in a cluster, by the first word of its ARN: policies may be limited to the names of our clusters. */
+const PARTS: Readonly<Record<string, readonly string[]>> = {
+  nodegroup: [
+    'eks:DeleteNodegroup',
+    'eks:DescribeNodegroup',
+    'eks:UpdateNodegroupConfig',
+    'eks:UpdateNodegroupVersion',
+  ],
+  addon: ['eks:DeleteAddon', 'eks:DescribeAddon', 'eks:UpdateAddon'],
+  'access-entry': [
+    'eks:AssociateAccessPolicy',
+    'eks:DeleteAccessEntry',
+    'eks:DescribeAccessEntry',
+    'eks:DisassociateAccessPolicy',
+    'eks:ListAssociatedAccessPolicies',
+    'eks:UpdateAccessEntry',
+  ],
+  podidentityassociation: [
+    'eks:DeletePodIdentityAssociation',
+    'eks:DescribePodIdentityAssociation',
+    'eks:UpdatePodIdentityAssociation',
+  ],
+};
+/** Nodes of node groups that the operator ends by name. */
+const NAMED_NODES = [
+  'autoscaling:DescribeAutoScalingGroups',
+  'autoscaling:SuspendProcesses',
+  'autoscaling:TerminateInstanceInAutoScalingGroup',
 ];
 const ROLES = [
   'iam:AttachRolePolicy',
@@ -79,9 +129,13 @@ const ROLES = [
   'iam:DetachRolePolicy',
   'iam:GetRole',
   'iam:ListAttachedRolePolicies',
+  'iam:ListInstanceProfilesForRole',
   'iam:ListRolePolicies',
   'iam:PassRole',
   'iam:TagRole',
+  'iam:UntagRole',
+  'iam:UpdateAssumeRolePolicy',
+  'iam:UpdateRoleDescription',
 ];
 
 /** For a control plane on machines, in addition to the network's. */
@@ -90,8 +144,11 @@ const CONTROL_PLANE = [
   'autoscaling:CreateAutoScalingGroup',
   'autoscaling:CreateOrUpdateTags',
   'autoscaling:DeleteAutoScalingGroup',
+  'autoscaling:DeleteTags',
   'autoscaling:DescribeAutoScalingGroups',
   'autoscaling:DescribeScalingActivities',
+  'autoscaling:DetachLoadBalancerTargetGroups',
+  'autoscaling:ResumeProcesses',
   'autoscaling:SetInstanceProtection',
   'autoscaling:SuspendProcesses',
   'autoscaling:TerminateInstanceInAutoScalingGroup',
@@ -101,7 +158,6 @@ const CONTROL_PLANE = [
   'ec2:CreateSecurityGroup',
   'ec2:DeleteSecurityGroup',
   'ec2:DescribeImages',
-  'ec2:DescribeInstances',
   'elasticloadbalancing:AddTags',
   'elasticloadbalancing:CreateListener',
   'elasticloadbalancing:CreateLoadBalancer',
@@ -109,29 +165,39 @@ const CONTROL_PLANE = [
   'elasticloadbalancing:DeleteListener',
   'elasticloadbalancing:DeleteLoadBalancer',
   'elasticloadbalancing:DeleteTargetGroup',
+  'elasticloadbalancing:DescribeCapacityReservation',
+  'elasticloadbalancing:DescribeListenerAttributes',
   'elasticloadbalancing:DescribeListeners',
   'elasticloadbalancing:DescribeLoadBalancerAttributes',
   'elasticloadbalancing:DescribeLoadBalancers',
   'elasticloadbalancing:DescribeTags',
   'elasticloadbalancing:DescribeTargetGroupAttributes',
   'elasticloadbalancing:DescribeTargetGroups',
+  'elasticloadbalancing:DescribeTargetHealth',
+  'elasticloadbalancing:ModifyListener',
+  'elasticloadbalancing:ModifyListenerAttributes',
   'elasticloadbalancing:ModifyLoadBalancerAttributes',
+  'elasticloadbalancing:ModifyTargetGroup',
   'elasticloadbalancing:ModifyTargetGroupAttributes',
+  'elasticloadbalancing:RemoveTags',
+  'elasticloadbalancing:SetSecurityGroups',
   'elasticloadbalancing:SetSubnets',
   'iam:AddRoleToInstanceProfile',
   'iam:CreateInstanceProfile',
   'iam:DeleteInstanceProfile',
   'iam:GetInstanceProfile',
   'iam:RemoveRoleFromInstanceProfile',
+  'iam:TagInstanceProfile',
+  'iam:UntagInstanceProfile',
 ];
 
 /** Permissions on all resources. */
-const ANYWHERE = [...NETWORK, ...KEYS, 'eks:DescribeAddonVersions', 'tag:GetResources'];
+const ANYWHERE = [...NETWORK, ...KEYS, ...NAMED_NODES, 'eks:DescribeAddonVersions'];
 const ON_MACHINES = [...NETWORK, ...CONTROL_PLANE];
 
 /** Permissions checked before anything is created, by control plane mode: managed, or on a seed and machines. */
 export const PERMISSIONS = {
-  managed: [...ANYWHERE, ...CLUSTER, ...ROLES],
+  managed: [...ANYWHERE, ...CLUSTER, ...Object.values(PARTS).flat(), ...ROLES],
   onMachines: [...ON_MACHINES, ...ROLES],
 } as const;
 
@@ -139,6 +205,10 @@ export const PERMISSIONS = {
 const needed = (owner: Owner, arn: (service: string, region: string, resource: string) => string, region: string) => [
   { actions: ANYWHERE, resource: '*' },
   { actions: CLUSTER, resource: arn('eks', region, `cluster/${clusterName(owner)}`) },
+  ...Object.entries(PARTS).map(([part, actions]) => ({
+    actions,
+    resource: arn('eks', region, `${part}/${clusterName(owner)}/*`),
+  })),
   { actions: ROLES, resource: arn('iam', '', `role/${physicalName('aws:iam/role:Role', owner, 'cluster')}`) },
 ];
 
@@ -173,7 +243,7 @@ async function missingAmong(
   aws: AwsConnection,
   identity: string,
   owner: Owner,
-  wanted: readonly { actions: string[]; resource: string }[],
+  wanted: readonly { actions: readonly string[]; resource: string }[],
 ): Promise<string[]> {
   const source = policySource(identity);
   if (!source) return [];
@@ -197,7 +267,7 @@ async function denied(
   aws: AwsConnection,
   source: string,
   owner: Owner,
-  { actions, resource }: { actions: string[]; resource: string },
+  { actions, resource }: { actions: readonly string[]; resource: string },
 ): Promise<string[]> {
   const parameters: Record<string, string> = {
     PolicySourceArn: source,

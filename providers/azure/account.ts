@@ -21,6 +21,11 @@ const NETWORK = [
   'Microsoft.Network/virtualNetworks/write',
   'Microsoft.Network/virtualNetworks/delete',
   'Microsoft.Network/virtualNetworks/subnets/join/action',
+  // For this check itself, and for what is left over.
+  'Microsoft.Authorization/permissions/read',
+  'Microsoft.ResourceGraph/resources/read',
+  'Microsoft.Resources/subscriptions/read',
+  'Microsoft.Resources/subscriptions/resourceGroups/resources/read',
 ] as const;
 
 /** Operations of Azure's resource providers that the programs need. */
@@ -37,9 +42,14 @@ const NEEDED = [
   'Microsoft.ContainerService/managedClusters/write',
   'Microsoft.ContainerService/managedClusters/delete',
   'Microsoft.ContainerService/managedClusters/listClusterUserCredential/action',
+  // Of an adopted cluster with local accounts.
+  'Microsoft.ContainerService/managedClusters/listClusterAdminCredential/action',
   'Microsoft.ContainerService/managedClusters/agentPools/read',
   'Microsoft.ContainerService/managedClusters/agentPools/write',
   'Microsoft.ContainerService/managedClusters/agentPools/delete',
+  // Nodes that the operator ends by name.
+  'Microsoft.ContainerService/managedClusters/agentPools/machines/read',
+  'Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action',
 ] as const;
 
 /** For a control plane on machines, in addition to the network's. */

@@ -5,11 +5,15 @@ import { callGoogle, type Endpoints } from './google-api.ts';
 import { accessToken } from './token.ts';
 
 const NETWORK: readonly string[] = [
-  ...['create', 'get', 'delete', 'updatePolicy'].map((verb) => `compute.networks.${verb}`),
-  ...['create', 'get', 'use', 'delete'].map((verb) => `compute.subnetworks.${verb}`),
+  ...['create', 'get', 'update', 'delete', 'updatePolicy'].map((verb) => `compute.networks.${verb}`),
+  ...['create', 'get', 'update', 'use', 'delete'].map((verb) => `compute.subnetworks.${verb}`),
   ...['create', 'get', 'update', 'delete'].map((verb) => `compute.routers.${verb}`),
   'compute.globalOperations.get',
   'compute.regionOperations.get',
+  // For the nodes' service account.
+  ...['create', 'get', 'update', 'delete', 'actAs'].map((verb) => `iam.serviceAccounts.${verb}`),
+  // For what is left over.
+  'cloudasset.assets.searchAllResources',
 ];
 
 /**
@@ -20,19 +24,19 @@ const NETWORK: readonly string[] = [
  */
 const MANAGED: readonly string[] = [
   ...NETWORK,
-  'compute.instanceGroupManagers.get',
+  // Nodes that the operator ends by name.
+  ...['get', 'update'].map((verb) => `compute.instanceGroupManagers.${verb}`),
+  'compute.zoneOperations.get',
   ...['create', 'get', 'update', 'delete', 'getCredentials'].map((verb) => `container.clusters.${verb}`),
   'container.operations.get',
   ...['create', 'get'].map((verb) => `cloudkms.keyRings.${verb}`),
   ...['create', 'get', 'update', 'getIamPolicy', 'setIamPolicy'].map((verb) => `cloudkms.cryptoKeys.${verb}`),
   ...['list', 'destroy'].map((verb) => `cloudkms.cryptoKeyVersions.${verb}`),
-  ...['create', 'get', 'update', 'delete', 'actAs'].map((verb) => `iam.serviceAccounts.${verb}`),
   ...['get', 'getIamPolicy', 'setIamPolicy'].map((verb) => `resourcemanager.projects.${verb}`),
   // // In the cluster: used at the first access, before the cluster's own account replaces it.
   'container.clusterRoleBindings.create',
   'container.serviceAccounts.create',
   'container.serviceAccounts.createToken',
-  'cloudasset.assets.searchAllResources',
 ];
 
 /** For a control plane on machines, in addition to the network's. */
@@ -41,13 +45,14 @@ const CONTROL_PLANE: readonly string[] = [
   ...['create', 'get', 'update', 'delete'].map((verb) => `compute.firewalls.${verb}`),
   ...['create', 'get', 'useReadOnly', 'delete'].map((verb) => `compute.instanceTemplates.${verb}`),
   ...['create', 'get', 'update', 'use', 'delete'].map((verb) => `compute.instanceGroupManagers.${verb}`),
-  'compute.instanceGroups.use',
+  ...['use', 'delete'].map((verb) => `compute.instanceGroups.${verb}`),
+  'compute.disks.create',
   ...['create', 'get', 'list', 'delete', 'setMetadata', 'setLabels', 'setServiceAccount'].map(
     (verb) => `compute.instances.${verb}`,
   ),
-  ...['create', 'get', 'useReadOnly', 'delete'].map((verb) => `compute.healthChecks.${verb}`),
+  ...['create', 'get', 'update', 'useReadOnly', 'delete'].map((verb) => `compute.healthChecks.${verb}`),
   ...['create', 'get', 'update', 'use', 'delete'].map((verb) => `compute.backendServices.${verb}`),
-  ...['create', 'get', 'use', 'delete'].map((verb) => `compute.targetTcpProxies.${verb}`),
+  ...['create', 'get', 'update', 'use', 'delete'].map((verb) => `compute.targetTcpProxies.${verb}`),
   ...['create', 'get', 'delete', 'setLabels'].map((verb) => `compute.globalForwardingRules.${verb}`),
 ];
 

@@ -1,5 +1,6 @@
 import { type Failure, latencyOf, nextFailure, readFaults, takeRequest } from './faults.ts';
 import type { Attempt, Caller, CloudModel, Settings } from './model.ts';
+import { lackedOf, neededBy } from './needs/index.ts';
 import type { Store } from './store.ts';
 
 /** The cloud's answer is an error; the message is what the provider plugin prints. */
@@ -95,6 +96,8 @@ export function createGate(model: CloudModel, store: Store, settings: () => Sett
         const faults = readFaults(store);
         if (faults.closedRegions?.includes(attempt.region)) throw new CloudError(model.errors.closed(attempt));
         if (faults.denied?.includes(model.errors.action(attempt))) throw new CloudError(model.errors.denied(attempt));
+        const lacked = lackedOf(store, model.name, neededBy(model.name, attempt));
+        if (lacked) throw new CloudError(`${model.errors.denied(attempt)} [no list of permissions has ${lacked}]`);
         await strike(attempt, 'before', log, neverPartial);
         const result = await work({
           attempt,

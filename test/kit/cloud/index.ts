@@ -24,6 +24,7 @@ import {
   type Properties,
   shortType,
 } from './model.ts';
+import { DOCUMENTED, grant } from './needs/index.ts';
 import { openStore, type RequestSeen } from './store.ts';
 import { openTestbed } from './testbed.ts';
 import { setTrust, type Trusted } from './trust.ts';
@@ -170,11 +171,15 @@ const withShortTypes = (faults: Faults): Faults => ({
 /**
  * Makes an empty cloud in `dir` (a new directory where it is absent). Accounts `account(cloud)` exist from the first call.
  * @param options.tls with which `web` serves; absent: without TLS
+ * @param options.granted the documented permissions of which mode all accounts have; absent: those of all modes
  */
-export async function fakeCloud(options: { dir?: string; tls?: ServerTLS } = {}): Promise<FakeCloud> {
+export async function fakeCloud(
+  options: { dir?: string; tls?: ServerTLS; granted?: keyof typeof DOCUMENTED } = {},
+): Promise<FakeCloud> {
   const dir = options.dir ?? (await mkdtemp(join(tmpdir(), 'coppice-fake-cloud-')));
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const store = openStore(dir);
+  grant(store, DOCUMENTED[options.granted ?? 'all']);
   const pluginFolders = Object.fromEntries(CLOUDS.map((name) => [name, join(dir, 'plugins', name)])) as Record<
     CloudName,
     string

@@ -1,5 +1,6 @@
 import { aws as model } from '../aws/model.ts';
 import type { Account, CloudResource, Properties, Testbed } from '../model.ts';
+import { neededAtAWS } from '../needs/web.ts';
 import { type Distrust, judgeToken } from '../trust.ts';
 import { answerXML, describeEC2, taggedAnswer, withTagList } from './aws-answers.ts';
 import { describeBalancers } from './aws-balancers.ts';
@@ -230,6 +231,10 @@ export const awsWeb: Web = {
     if (service === 's3') return { region, action: s3Action(asked) };
     const action = fieldsOf(asked).Action ?? (targetOf(asked) || asked.url.pathname);
     return { region, action: `${service === 'tagging' ? 'tag' : service}:${action}` };
+  },
+  needs(asked) {
+    const { service = '' } = signatureOf(asked) ?? {};
+    return neededAtAWS(service, fieldsOf(asked).Action ?? targetOf(asked) ?? '', asked.url.pathname);
   },
   answer(asked, testbed, denied, store) {
     const { service, region } = signatureOf(asked)!;

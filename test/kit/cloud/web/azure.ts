@@ -1,6 +1,7 @@
 import { kindOf } from '../azure/kinds.ts';
 import { azure as model } from '../azure/model.ts';
 import type { Account, CloudResource, Testbed } from '../model.ts';
+import { neededAtAzure } from '../needs/web.ts';
 import type { Store } from '../store.ts';
 import { type Distrust, judgeToken } from '../trust.ts';
 import { agentPools } from './azure-agent-pools.ts';
@@ -199,6 +200,8 @@ export const azureWeb: Web = {
       azureDNSAction(method, url) ??
       `${method} ${url.pathname.replaceAll(/\/(?:subscriptions|resourceGroups)\/[^/]+/gi, '')}`,
   }),
+  needs: ({ method, url }) =>
+    resourceOf(url) === 'management' ? neededAtAzure(method, decodeURIComponent(url.pathname)) : [],
   answer(asked, testbed, denied, store) {
     if (asked.url.pathname === FOLLOWED) return { body: { status: 'Succeeded' } };
     const said = answered(asked, testbed, denied, store);

@@ -2,6 +2,7 @@ import { createPublicKey, verify } from 'node:crypto';
 import { kindOf } from '../gcp/kinds.ts';
 import { gcp as model } from '../gcp/model.ts';
 import { type Account, type CloudResource, isMade, type Properties, type Testbed } from '../model.ts';
+import { neededAtGoogle } from '../needs/web.ts';
 import type { Store } from '../store.ts';
 import { judgeToken } from '../trust.ts';
 import { cloudStorage } from './google-buckets.ts';
@@ -173,6 +174,7 @@ export const googleWeb: Web = {
     region: /\/(?:regions|locations)\/([^/]+)/.exec(url.pathname)?.[1] ?? '',
     action: cloudDNSAction(method, url) ?? `${method} ${url.pathname.replace(/projects\/[^/:]+/, 'projects')}`,
   }),
+  needs: ({ url }) => neededAtGoogle(decodeURIComponent(url.pathname).replace(/^\/(?:compute\/)?v1\//, '')),
   answer(asked, testbed, denied, store) {
     const { url, body } = asked;
     const stored = cloudStorage(asked, testbed, store);

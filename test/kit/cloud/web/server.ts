@@ -10,6 +10,7 @@ import { createServer as createTLSServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { readFaults, takeRequest } from '../faults.ts';
 import type { Account, CloudModel, Testbed } from '../model.ts';
+import { lackedOf } from '../needs/index.ts';
 import type { Store } from '../store.ts';
 import { openTestbed } from '../testbed.ts';
 
@@ -53,6 +54,8 @@ export interface Web {
   caller(asked: Asked, accounts: readonly Account[]): Account | undefined;
   /** Region that the request is about, and the permission that it needs, in the cloud's name. */
   about(asked: Asked): { region: string; action: string };
+  /** Permissions that the request needs, of those that Coppice's lists are about; buckets, DNS and questions about oneself are in none. */
+  needs(asked: Asked): readonly string[];
   /** Requests that need no credentials (those for tokens); undefined: it is none of these. */
   open(asked: Asked, accounts: readonly Account[], store: Store): Said | undefined;
   answer(asked: Asked, testbed: Testbed, denied: readonly string[], store: Store): Said;
@@ -97,6 +100,8 @@ async function decide(web: Web, store: Store, asked: Asked): Promise<Said> {
     }
     if (faults.closedRegions?.includes(region)) throw refusals.closed(action);
     if (faults.denied?.includes(action)) throw refusals.denied(action);
+    const lacked = lackedOf(store, model.name, web.needs(asked));
+    if (lacked) throw refusals.denied(`${lacked} [which no list of permissions has]`);
     const caller = { account: account.id, principal: account.principal, region, defaultTags: {} };
     const said = await store.transaction(() =>
       web.answer(asked, openTestbed(model, store, caller, region, Date.now()), faults.denied ?? [], store),

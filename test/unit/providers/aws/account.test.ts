@@ -55,7 +55,11 @@ describe('an account', () => {
     const asked = fake.asked.filter(({ action }) => action === 'SimulatePrincipalPolicy');
     expect(asked.map(({ input }) => input['ResourceArns.member.1']).sort()).toEqual([
       '*',
+      'arn:aws:eks:eu-central-1:123456789012:access-entry/shoot--shop--one/*',
+      'arn:aws:eks:eu-central-1:123456789012:addon/shoot--shop--one/*',
       'arn:aws:eks:eu-central-1:123456789012:cluster/shoot--shop--one',
+      'arn:aws:eks:eu-central-1:123456789012:nodegroup/shoot--shop--one/*',
+      'arn:aws:eks:eu-central-1:123456789012:podidentityassociation/shoot--shop--one/*',
       'arn:aws:iam::123456789012:role/shoot--shop--one-cluster',
     ]);
     for (const { region, input } of asked) {
