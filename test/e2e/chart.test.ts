@@ -357,7 +357,7 @@ e2e('the operator as a pod, by the chart', () => {
       'helm upgrade coppice charts/coppice --namespace coppice-system --reset-then-reuse-values --set monitoring.serviceMonitor.enabled=true --set-json \'networkPolicy.metricsFrom=[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"monitoring"}}}]\'',
     );
     ok(await shell(watch, '--wait', ...WITHIN));
-    const path = `/apis/monitoring.coreos.com/v1/namespaces/${NAMESPACE}/servicemonitors/coppice`;
+    const path = `/apis/monitoring.coreos.com/v1/namespaces/${NAMESPACE}/servicemonitors/${OPERATOR}`;
     expect(await client.request('GET', path)).toMatchObject({ kind: 'ServiceMonitor' });
   });
 
