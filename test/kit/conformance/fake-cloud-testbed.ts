@@ -116,7 +116,7 @@ const together = (parts: SeenPool[]): SeenPool => ({
 export async function fakeCloudTestbed(name: keyof typeof FACES): Promise<CloudTestbed> {
   const face = FACES[name];
   const profile = (await profileManifests()).find(({ metadata }) => metadata.name === name)!;
-  const cloud = await fakeCloud({ granted: 'managed' });
+  const cloud = await fakeCloud();
   const dir = await mkdtemp(join(tmpdir(), 'coppice-conformance-'));
   const runner = await testRunner(cloud, join(dir, 'home'), engineFor(face.cloud, 'managed'));
   const region = profile.spec.defaults!.region!;
