@@ -17,7 +17,7 @@ export function policyMetrics(registry: Registry, policies: Pick<Informer<BurstP
   const monthlyBudget = registry.gauge('coppice_burst_month_budget', 'Budget of a month of a BurstPolicy.', LABELS);
   const waiting = registry.gauge(
     'coppice_burst_waiting_replicas',
-    'Replicas without a place that are told, but those below minimumPriority.',
+    'Unplaced replicas that the hub reports, without those below minimumPriority.',
     LABELS,
   );
   return registry.collect(() => {

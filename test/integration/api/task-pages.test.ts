@@ -103,11 +103,11 @@ async function run(shell: Shell, { page, line, text, output }: TaskCommand): Pro
 const oneSpace = (text: string): string => text.trim().replace(/\s+/g, ' ');
 const startOf = (text: string): RegExp => new RegExp(`^${text.replace(/[.*+?^$()[\]{}|\\]/g, '\\$&')}`);
 
-/** A shell in the clone, with a context of the garden and, where the page uses it, one of cluster demo. */
+/** A shell in the clone, with a context of the garden and one of each cluster that the page names. */
 async function openShell(page: string): Promise<Shell> {
-  const contexts = walked.some((one) => one.page === page && one.text.includes('--context coppice/default/demo'))
-    ? ['coppice/garden', 'coppice/default/demo']
-    : ['coppice/garden'];
+  const text = walked.flatMap((one) => (one.page === page ? [one.text] : [])).join('\n');
+  const clusters = [...text.matchAll(/--context (coppice\/default\/\S+)/g)].map(([, context]) => context!);
+  const contexts = ['coppice/garden', ...new Set(clusters)];
   const [name, ...others] = contexts.map((one) => ({ name: one, server: api.url }));
   const file = { ...name!, others, ca: api.ca, ...api.keys.admin, user: 'admin' };
   await writeFile(env.KUBECONFIG!, writeKubeconfigText(file));
