@@ -17,7 +17,7 @@ it.each<[string, Record<string, string>, string | undefined]>([
   ['its maker', { 'coppice-uid': 'x', 'coppice-namespace': 'a', 'coppice-cluster': 'b' }, 'made for WorkerCluster a/b'],
   // Made by us: that is no cluster of others, not even of an earlier WorkerCluster of the name.
   ['us', { 'coppice-uid': owner.uid }, 'made for WorkerCluster'],
-])('a cluster of %s', (_, tags, expected) => {
+])('ownedByOther tells whether others own a cluster: tags of %s', (_, tags, expected) => {
   const why = ownedByOther(tags, owner);
   if (expected) expect(why).toContain(expected);
   else expect(why).toBeUndefined();
@@ -29,7 +29,7 @@ it.each([
   ['1.35', '1.36', undefined],
   ['1.35', '1.37', 'more than one minor version ahead'],
   ['1.35', '1.34', 'older'],
-])('%s to %s: %s', (running, version, expected) => {
+])('versionProblem of a cluster at %s with desired version %s is %s', (running, version, expected) => {
   const why = versionProblem(running, version);
   if (expected) expect(why).toContain(expected);
   else expect(why).toBeUndefined();
@@ -42,7 +42,7 @@ it.each([
   ['1.35.4', '1.35', undefined],
   ['1.35.4-gke.1000', '1.35.4', undefined],
   ['1.35.4', '1.35.2', undefined],
-])('what runs %s and should run %s is asked for %s', (running, wanted, expected) => {
+])('upgradeOf a cluster at %s with desired version %s is %s', (running, wanted, expected) => {
   expect(upgradeOf(running, wanted)).toBe(expected);
 });
 
@@ -51,7 +51,7 @@ it.each([
   ['replace', 'would replace it because of name'],
   ['create', 'would create it'],
   ['delete', 'would delete it'],
-])('what would %s it is not run', (operation, expected) => {
+])('refuseLosses decides about a plan that would %s the adopted cluster', (operation, expected) => {
   const changes = [
     { operation: 'replace', resource: 'aws:eks/nodeGroup:NodeGroup pool-a' },
     { operation, resource: 'aws:eks/cluster:Cluster adopted', properties: ['name'] },

@@ -14,7 +14,7 @@ const profile = (type: string, provider?: string) => ({
   spec: { ...memoryProfile.spec, type, ...(provider && { provider }) },
 });
 
-describe('the provider of a profile', () => {
+describe('providerFor a profile', () => {
   it.each<[string, string, string | undefined, boolean, boolean, string | undefined]>([
     ['a cloud, with an account, on a laptop', 'aws', undefined, true, true, 'aws'],
     ['a cloud, without an account, on a laptop', 'aws', undefined, true, false, 'simulated'],
@@ -24,18 +24,18 @@ describe('the provider of a profile', () => {
     ['a cloud nobody knows', 'moon', undefined, false, true, undefined],
     ['a cloud, without an account', 'gcp', undefined, false, false, 'gcp'],
     ['this machine', 'local', undefined, true, false, 'local'],
-  ])('%s', (_what, type, provider, simulate, withAccount, name) => {
+  ])('returns the provider for %s', (_what, type, provider, simulate, withAccount, name) => {
     expect(providerFor(profile(type, provider), providers, { simulate, withAccount })?.name).toBe(name);
   });
 
-  it('makes machines that are privileged pods only where it was allowed', () => {
+  it('offers machines as privileged pods only if localMachines.allowed is set', () => {
     expect(providers.named('local')?.barred).toMatch(
       /Whoever runs this garden must allow them: localMachines\.allowed/,
     );
     expect(openProviders({ ...OPTIONS, localMachines: true }).named('local')?.barred).toBeUndefined();
   });
 
-  it('has a managed service where it is a cloud', () => {
+  it('offers a managed service for clouds only', () => {
     for (const name of ['aws', 'gcp', 'azure']) expect(providers.named(name)?.managed?.version).toContain(name);
     expect(providers.named('local')?.managed).toBeUndefined();
   });

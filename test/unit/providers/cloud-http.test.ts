@@ -38,7 +38,7 @@ async function asked(method: string, answers: Patience[], isThrottled?: (answer:
   return { ...(await work), sent, pauses };
 }
 
-describe('how long an answer asks to wait', () => {
+describe('retryAfter of an answer', () => {
   it.each([
     ['seconds', '7', 7000],
     ['no time', '0', 0],
@@ -47,13 +47,13 @@ describe('how long an answer asks to wait', () => {
     ['nothing', '', undefined],
     ['something else', 'soon', undefined],
     ['less than nothing', '-5', undefined],
-  ])('in %s', (_what, header, expected) => {
+  ])('reads %s', (_what, header, expected) => {
     expect(retryAfter({ headers: { 'retry-after': header } }, NOW)).toBe(expected);
   });
 });
 
-describe('a request of which there were too many', () => {
-  it('is sent again after the seconds, or at the moment, that the cloud names', async () => {
+describe('a throttled request', () => {
+  it('is retried after the seconds, or at the time, that the cloud names', async () => {
     const answers = [
       later({ 'retry-after': '2' }),
       later({ 'retry-after': 'Mon, 23 Nov 2026 20:00:05 GMT' }, 503),
@@ -62,7 +62,7 @@ describe('a request of which there were too many', () => {
     expect(await asked('GET', answers)).toMatchObject({ status: 200, pauses: [2000, 5000] });
   });
 
-  it('is sent three times at most, each pause longer, where the cloud names none', async () => {
+  it('is sent three times at most, with growing pauses, if the cloud names no time', async () => {
     expect(await asked('POST', [later(), later(), later(), done])).toMatchObject({
       status: 429,
       sent: 3,
@@ -70,22 +70,22 @@ describe('a request of which there were too many', () => {
     });
   });
 
-  it('waits for nobody who asks for more than half a minute', async () => {
+  it('is not retried for a pause of more than half a minute', async () => {
     const headers = { 'retry-after': String(LONGEST_PAUSE_MS / 1000 + 1) };
     expect(await asked('GET', [later(headers), done])).toMatchObject({ status: 429, sent: 1 });
   });
 
-  it('is known by what else a cloud says, with any status of a refusal', async () => {
+  it('is recognized by cloud-specific errors with any failure status', async () => {
     const answers = [later({}, 400), done];
     expect(await asked('POST', answers, ({ status }) => status === 400)).toMatchObject({ status: 200, sent: 2 });
     expect(await asked('POST', answers)).toMatchObject({ status: 400, sent: 1 });
   });
 
-  it('is not sent again when a service is not available that was to make something', async () => {
+  it('is not retried after 503 for a request that creates something', async () => {
     expect(await asked('POST', [later({}, 503), done])).toMatchObject({ status: 503, sent: 1 });
   });
 
-  it('ends when nobody waits for it any more', async () => {
+  it('stops when its caller aborts', async () => {
     const controller = new AbortController();
     const work = sendPatiently('GET', controller.signal, async () => later({ 'retry-after': '20' }));
     controller.abort(new Error('enough'));
@@ -93,7 +93,7 @@ describe('a request of which there were too many', () => {
   });
 });
 
-describe('each cloud', () => {
+describe('a client of a cloud', () => {
   /** Says that there were too many, then what comes of it. */
   const twice = <Answer>(refusal: Answer, given: Answer) => {
     let refused = false;
@@ -108,14 +108,14 @@ describe('each cloud', () => {
     ['Throttling', 400],
     ['RequestLimitExceeded', 503],
     ['TooManyRequestsException', 429],
-  ])('is asked again by AWS: %s', async (code, status) => {
+  ])('retries a throttled call to AWS: %s', async (code, status) => {
     const next = twice(aws.refusal(status, code), aws.identity('arn:aws:iam::123456789012:user/me'));
     await using fake = await aws.FakeAws.start(next);
     await query(fake.connection(), 'sts', 'GetCallerIdentity');
     expect(fake.asked).toHaveLength(2);
   });
 
-  it('is asked again by Google, whose refusal is a 403', async () => {
+  it('retries a throttled call to Google, which answers 403', async () => {
     const error = { code: 403, message: 'Rate Limit Exceeded', errors: [{ reason: 'rateLimitExceeded' }] };
     const next = twice({ status: 403, body: { error } as object }, { status: 200, body: { permissions: [] } });
     await using google = await FakeGoogle.start(({ path }) => (path === '/token' ? undefined : next()));
@@ -123,14 +123,14 @@ describe('each cloud', () => {
     expect(google.calls).toHaveLength(2);
   });
 
-  it('is asked again by Azure, and by Entra ID', async () => {
+  it('retries a throttled call to Azure and to Entra ID', async () => {
     const refused: azure.Answer = { status: 429, body: { error: { code: 'TooManyRequests' } } };
     await using fake = await azure.FakeAzure.start(twice(refused, { body: {} }), twice(refused, azure.GIVEN));
     await azureTagged(azure.context(), fake.endpoints);
     expect(fake.asked).toHaveLength(4);
   });
 
-  it('that goes on saying so is believed, and the error says for how long it wants to be left alone', async () => {
+  it('reports lasting throttling with the pause that the cloud asks for', async () => {
     await using fake = await azure.FakeAzure.start(() => ({
       status: 429,
       headers: { 'retry-after': '300' },

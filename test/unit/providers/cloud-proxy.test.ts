@@ -124,9 +124,9 @@ const ASKED: [what: string, hosts: string[], ask: () => Promise<unknown>][] = [
   ],
 ];
 
-describe('a proxy', () => {
+describe('a proxy to the clouds', () => {
   it.each(ASKED.slice(0, 4))(
-    'that cannot be used is named, without its password, to who asks for %s',
+    'that is unusable is named without its password in errors of %s',
     async (_what, _hosts, ask) => {
       vi.stubEnv('HTTPS_PROXY', 'http://ada:hush@127.0.0.1:1');
       await expect(ask()).rejects.toThrow(
@@ -136,13 +136,13 @@ describe('a proxy', () => {
     },
   );
 
-  it.each(ASKED)('is the way to %s', async (_what, hosts, ask) => {
+  it.each(ASKED)('forwards requests of %s', async (_what, hosts, ask) => {
     await ask();
     expect([...new Set(tunnels)].sort()).toEqual(hosts.map((host) => `CONNECT ${host}:443`).sort());
     expect([...versions]).toEqual(['1.1']);
   });
 
-  it('is gone past where NO_PROXY says so, also by a range, and for this machine', async () => {
+  it('is bypassed by NO_PROXY, also by a range, and for this machine', async () => {
     vi.stubEnv('NO_PROXY', '.amazonaws.com,192.0.2.0/24');
     const { query } = await import('../../../providers/aws/api.ts');
     // No test may reach AWS: that nobody is there is all that can be seen of the direct way.

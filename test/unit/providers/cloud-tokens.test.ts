@@ -68,7 +68,7 @@ const BANKS: [cloud: string, open: () => Promise<Bank>][] = [
 ];
 
 describe.each(BANKS)('a token of %s', (_cloud, open) => {
-  it('is bought once for all who ask, at the same time and later', async () => {
+  it('is requested once for concurrent and later callers', async () => {
     await using bank = await open();
     const first = await Promise.all(Array.from({ length: 20 }, () => bank.token(START)));
     expect(new Set(first.map((one) => JSON.stringify(one))).size).toBe(1);
@@ -76,7 +76,7 @@ describe.each(BANKS)('a token of %s', (_cloud, open) => {
     expect(bank.exchanges()).toBe(1);
   });
 
-  it('is bought anew before it ends, and for another secret', async () => {
+  it('is requested again before its expiry, and for another secret', async () => {
     await using bank = await open();
     await bank.token(START);
     await bank.token(minutesOn(40));
@@ -86,11 +86,11 @@ describe.each(BANKS)('a token of %s', (_cloud, open) => {
   });
 });
 
-describe('an exchange that several wait for', () => {
+describe('a token exchange that several callers await', () => {
   const given = { value: 'token', expiresAt: minutesOn(60).toISOString() };
   const who = (signal = new AbortController().signal) => ({ now: START, signal });
 
-  it('goes on when one of them goes away', async () => {
+  it('continues when one caller aborts', async () => {
     const kept = new Exchanges<string>();
     let answer = () => {};
     const answered = new Promise<void>((resolve) => {
@@ -105,7 +105,7 @@ describe('an exchange that several wait for', () => {
     expect(await stays).toBe('token');
   });
 
-  it('fails for all of them, and is begun anew by the next', async () => {
+  it('rejects for all callers, and is repeated for the next', async () => {
     const kept = new Exchanges<string>();
     const refuse = () => Promise.reject(new Error('refused'));
     const both = await Promise.allSettled([kept.get(['k'], who(), refuse), kept.get(['k'], who(), refuse)]);

@@ -63,7 +63,7 @@ const noted = (file: string) => readFile(join(root, file), 'utf8').catch(() => '
 const joined = (version: string) =>
   Promise.all([writeFile(join(root, 'joined'), ''), writeFile(join(root, 'version'), `${version}\n`)]);
 
-it('a machine of another version than its data gets static pods of its own, once, and etcd is left alone', async () => {
+it('a machine with a newer version than its data renews its static pods once, and keeps etcd', async () => {
   await joined('v1.35.4');
   expect(await follow('v1.36.3')).toBe(0);
   expect(await noted('told')).toMatch(/^init phase control-plane all --config=\S+\n$/);
@@ -72,18 +72,18 @@ it('a machine of another version than its data gets static pods of its own, once
   expect((await noted('told')).trim().split('\n')).toHaveLength(1);
 });
 
-it('one that could not make them tries again', async () => {
+it('a machine that failed to renew its static pods tries again', async () => {
   await joined('v1.35.4');
   expect(await follow('v1.36.3', { fails: true })).not.toBe(0);
   expect(await noted('version')).toBe('v1.35.4\n');
 });
 
-it('one that has yet to join leaves all to kubeadm', async () => {
+it('a machine that has not joined yet leaves all to kubeadm', async () => {
   expect(await follow('v1.36.3')).toBe(0);
   expect(await noted('told')).toBe('');
 });
 
-describe('the keys of Secrets on a machine', () => {
+describe('the encryption keys of Secrets on a machine', () => {
   const kept = () => noted('kubernetes/pki/encryption.json');
   /** What the seed's kubelet brings, all at once. */
   const bring = async (revision: number, text: string) => {
@@ -95,7 +95,7 @@ describe('the keys of Secrets on a machine', () => {
     run('take_secrets_keys', { CONFIG: root, ENCRYPTION_REVISION: has, WANTED_ENCRYPTION_REVISION: wanted });
   beforeEach(() => mkdir(join(root, 'kubernetes/pki'), { recursive: true }));
 
-  it('are those that it was made for: it waits until they are brought', async () => {
+  it("have the machine's revision: the machine waits until they are delivered", async () => {
     await writeFile(join(root, 'kubernetes/pki/encryption.json'), 'EARLIER');
     await bring(1, 'EARLIER');
     const taken = take('2', '1');
@@ -107,7 +107,7 @@ describe('the keys of Secrets on a machine', () => {
     expect(await readdir(join(root, 'kubernetes/pki'))).toEqual(['encryption.json']);
   });
 
-  it('are newer ones where these came first, and any where keys have never changed', async () => {
+  it('can be newer, and any if they have never changed', async () => {
     await bring(3, 'NEWER');
     expect([await take('2', '3'), await kept()]).toEqual([0, 'NEWER']);
     await bring(0, 'FIRST');
@@ -115,7 +115,7 @@ describe('the keys of Secrets on a machine', () => {
   });
 });
 
-describe('a machine that begins or joins', () => {
+describe('a machine that initializes or joins a cluster', () => {
   const AUTHORITIES = 'ca.crt ca.key etcd-ca.crt etcd-ca.key front-proxy-ca.crt front-proxy-ca.key sa.pub sa.key';
   const begin = async (...files: string[]) => {
     const told = join(root, 'authorities');
@@ -126,27 +126,27 @@ describe('a machine that begins or joins', () => {
     return { code, there, told: await noted('told') };
   };
 
-  it('has the keys of Secrets before kubeadm starts anything', async () => {
+  it('gets the encryption keys of Secrets before kubeadm starts anything', async () => {
     const { code, there, told } = await begin(...AUTHORITIES.split(' '), 'encryption.json');
     expect([code, told]).toEqual([0, expect.stringContaining('init --config')]);
     expect(there).toContain('encryption.json');
   });
 
-  it('of a cluster from before Secrets were encrypted goes on without', async () => {
+  it('continues without encryption keys in a cluster that never had any', async () => {
     const { code, there, told } = await begin(...AUTHORITIES.split(' '));
     expect([code, told]).toEqual([0, expect.stringContaining('init --config')]);
     expect(there).not.toContain('encryption.json');
   });
 
-  it('starts nothing without its authorities', async () => {
+  it('starts nothing without its CAs', async () => {
     expect(await begin('ca.crt')).toMatchObject({ code: 1, told: '' });
   });
 });
 
-describe('certificates on a machine', () => {
+describe('the certificates on a machine', () => {
   const daysAgo = (days: number) => new Date(Date.now() - days * 24 * 3600_000 - 60_000);
 
-  it('last 60 days, which kubeadm is told on the machine: earlier scripts read what is brought, and renew after 90', async () => {
+  it("are valid for 60 days by the machine's kubeadm configuration: earlier scripts renew after 90", async () => {
     const brought = await readFile(new URL('../shoot/golden/kubeadm-init.yaml', import.meta.url), 'utf8');
     expect(brought).not.toContain('certificateValidityPeriod');
     await writeFile(join(root, 'init.yaml'), brought);
@@ -172,7 +172,7 @@ describe('certificates on a machine', () => {
     expect(Date.now() - +(await stat(join(root, 'renewed'))).mtime < 3600_000).toBe(isRenewed);
   });
 
-  describe("of a machine's kubelet, which is off when it would renew its own", () => {
+  describe('of a kubelet without renewal of its own', () => {
     const current = () => noted('kubelet/pki/kubelet-client-current.pem');
     const renew = async (days: number, more: Record<string, string> = {}) => {
       const folder = join(root, 'kubelet/pki');
@@ -183,22 +183,22 @@ describe('certificates on a machine', () => {
       return run('renew_kubelet', more);
     };
 
-    it('is made anew from the authorities before it is over', async () => {
+    it("are issued by the machine's CAs before their expiry", async () => {
       expect([await renew(54), await current()]).toEqual([0, 'CERT\nKEY\n']);
       expect((await stat(join(root, 'kubelet/pki/kubelet-client-current.pem'))).mode & 0o077).toBe(0);
       expect(await run('renew_kubelet', {})).toBe(0);
       expect((await noted('told')).trim().split('\n')).toHaveLength(1);
     });
 
-    it('is left to a kubelet that can', async () => {
+    it('are left to a kubelet that can renew them', async () => {
       expect([await renew(53), await current(), await noted('told')]).toEqual([0, 'EARLIER', '']);
     });
 
-    it('stays where it cannot be made', async () => {
+    it('stay if they cannot be issued', async () => {
       expect([await renew(54, { FAILS: 'yes' }), await current()]).toEqual([1, 'EARLIER']);
     });
 
-    it('is not missed on a machine that has yet to join', async () => {
+    it('are not required on a machine that has not joined yet', async () => {
       expect([await run('renew_kubelet', {}), await noted('told')]).toEqual([0, '']);
     });
   });

@@ -12,8 +12,8 @@ const profile = (providerConfig?: object) =>
   ({ metadata: { name: 'private' }, spec: { ...(providerConfig && { providerConfig }) } }) as unknown as CloudProfile;
 const named = (endpoints: unknown) => profile({ endpoints });
 
-describe('where the services of a cloud are', () => {
-  it('is what the profile says, and otherwise where the cloud has them', () => {
+describe('the endpoints of a cloud', () => {
+  it("default to the cloud's, and can be set in the profile", () => {
     expect(endpointsOf(profile(), ['sts'])).toEqual({});
     expect(endpointsOf(named({ sts: 'https://sts.example.org/' }), ['sts', 'ec2'])).toEqual({
       sts: 'https://sts.example.org',
@@ -26,17 +26,17 @@ describe('where the services of a cloud are', () => {
     ['sts is no URL', { sts: 'sts.example.org' }],
     ['sts is no URL', { sts: 'https://me:secret@sts.example.org' }],
     ['sts is http', { sts: 'http://sts.example.org' }],
-  ])('%s: is refused', (text, endpoints) => {
+  ])('are refused: %s', (text, endpoints) => {
     expect(() => endpointsOf(named(endpoints), ['sts'])).toThrow(text);
   });
 
-  it('may be this machine without TLS', () => {
+  it('can be on this machine without TLS', () => {
     for (const host of ['127.0.0.1:8000', 'localhost', '[::1]:80'])
       expect(endpointsOf(named({ sts: `http://${host}` }), ['sts']).sts).toMatch(/^http:/);
     expect(() => endpointsOf(named({ sts: 'http://127.0.0.1.example.org' }), ['sts'])).toThrow('is http');
   });
 
-  it('is the same for the operator and for the plugin, at AWS', () => {
+  it('are equal for the operator and the plugin at AWS', () => {
     const here = named({ sts: 'https://sts.a', tagging: 'https://tags.a' });
     expect(endpointOf(here)?.('sts', 'eu-central-1')).toBe('https://sts.a');
     expect(endpointOf(here)?.('ec2', 'eu-central-1')).toBeUndefined();
@@ -46,7 +46,7 @@ describe('where the services of a cloud are', () => {
     });
   });
 
-  it('may be below a path, at AWS, whose requests are signed with it', async () => {
+  it('can have a path at AWS, which is signed', async () => {
     const one = { cluster: { name: 'one' } };
     await using fake = await FakeAws.start(({ action }) =>
       action === '/gate/eks/clusters/one' ? { body: one } : undefined,
@@ -56,13 +56,13 @@ describe('where the services of a cloud are', () => {
     expect(await getJson(aws, 'eks', 'DescribeCluster', '/clusters/one')).toEqual(one);
   });
 
-  it('is the same for the operator and for the plugin, at Google', () => {
+  it('are equal for the operator and the plugin at Google', () => {
     const here = named({ container: 'https://gke.a', oauth: 'https://oauth.a' });
     expect(gcpAt(here, GOOGLE)).toEqual({ ...GOOGLE, container: 'https://gke.a', oauth: 'https://oauth.a' });
     expect(gcpPlugin(here)).toEqual({ GOOGLE_CONTAINER_CUSTOM_ENDPOINT: 'https://gke.a/v1beta1/' });
   });
 
-  it('is the same for the operator and for the plugin, at Azure', () => {
+  it('are equal for the operator and the plugin at Azure', () => {
     const china = named({ login: 'https://login.a', management: 'https://management.a' });
     expect(azureAt(china, { login: 'x', management: 'y' })).toEqual({
       login: 'https://login.a',

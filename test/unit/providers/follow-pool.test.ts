@@ -32,7 +32,7 @@ function server(writes: number) {
   return { shoot, patches, node };
 }
 
-it('gives a node what its pool says although the kubelet writes it meanwhile, and keeps what that wrote', async () => {
+it('followPool applies labels and taints despite concurrent writes of the kubelet, and keeps its taints', async () => {
   const { shoot, patches, node } = server(2);
   await followPool(shoot as never, [node()], pool, nothing);
   expect(patches).toEqual([
@@ -43,7 +43,7 @@ it('gives a node what its pool says although the kubelet writes it meanwhile, an
   ]);
 });
 
-it('leaves a node to the next look that is written all the time', async () => {
+it('followPool leaves a node with constant conflicts to the next reconciliation', async () => {
   const { shoot, node } = server(100);
   await expect(followPool(shoot as never, [node()], pool, nothing)).rejects.toMatchObject({ isConflict: true });
 });

@@ -17,15 +17,15 @@ const tagged = (part: string | undefined, more: Partial<TaggedResource> = {}): T
 const names = (pools: readonly { name: string; template?: string }[]) =>
   pools.map(({ name, template }) => [name, ...(template === undefined ? [] : [template])]);
 
-describe('what tags tell of machines that nobody remembers', () => {
-  it('at AWS, where resources bear their names', () => {
+describe('leftOver', () => {
+  it('names the pools of forgotten machines at AWS by tags', () => {
     const told = ['pool-web', 'pool-web', 'nat-z2', 'private-z1', 'private-z2', 'pool-control-plane', 'vpc'];
     const left = leftOver([...told, 'pool-control-plane-first', undefined].map((part) => tagged(part)));
     expect(left).toMatchObject({ isManaged: false, zones: ['z2', 'z1'], controlPlane: { name: 'control-plane' } });
     expect([names(left.pools), names(left.loose)]).toEqual([[['web']], [['control-plane-first']]]);
   });
 
-  it('at Google, where nobody can tell the names of templates', () => {
+  it('names pools and templates of forgotten machines at Google by tags', () => {
     const template = (pool: string, hash: string) => tagged(`template-${pool}`, { id: `//c/x-${pool}-${hash}` });
     const left = leftOver([
       tagged('pool-web'),
@@ -42,7 +42,7 @@ describe('what tags tell of machines that nobody remembers', () => {
     expect(names(left.loose)).toEqual([['left-0000000b', 'x-web-0000000b']]);
   });
 
-  it('at AWS, which node groups a cluster has, more than one of a pool that was being replaced', () => {
+  it('names all node groups of a cluster at AWS, even several of one pool', () => {
     const group = (name: string) =>
       tagged('pool-web', { type: 'eks:nodegroup', id: `arn:aws:eks:here:1:nodegroup/blue/${name}/uuid` });
     const left = leftOver([
@@ -60,12 +60,12 @@ describe('what tags tell of machines that nobody remembers', () => {
     ]);
   });
 
-  it('that a managed cluster has them', () => {
+  it('tells whether the cluster is managed', () => {
     expect(leftOver([tagged('pool-web'), tagged(undefined, { type: 'eks:cluster' })]).isManaged).toBe(true);
   });
 });
 
-describe('layers that an owner may have left over', () => {
+describe('leftOverLayers', () => {
   async function destroyed(left: TaggedResource[], fails?: string): Promise<string[]> {
     const order: string[] = [];
     const cloud: Partial<LayeredCloud> = {
@@ -92,7 +92,7 @@ describe('layers that an owner may have left over', () => {
     return order;
   }
 
-  it('go from above to below, with the pools of this owner and of no other', async () => {
+  it("destroys the owner's layers from top to bottom, and no foreign pools", async () => {
     const other = tagged('pool-theirs', { owner: { ...owner, uid: 'u2' } });
     expect(await destroyed([tagged('pool-web'), tagged('pool-control-plane-first'), other])).toEqual([
       'machines web',
@@ -104,16 +104,16 @@ describe('layers that an owner may have left over', () => {
     expect(await destroyed([])).toEqual(['machines', 'control-plane', 'endpoint', 'cluster and network in z1 z2']);
   });
 
-  it('leave what is below when something above does not go', async () => {
+  it('keeps lower layers if an upper one fails', async () => {
     expect(await destroyed([tagged('private-z3')], 'control-plane')).toEqual(['machines', 'failed']);
   });
 
-  it('stay as they are while machines made of them are in a cluster that others made', async () => {
+  it('destroys nothing while machines of them belong to a foreign cluster', async () => {
     const group = { type: 'eks:nodegroup', id: 'arn:aws:eks:here:1:nodegroup/theirs/web-0000000a/uuid' };
     expect(await destroyed([tagged('pool-web', group)])).toEqual(['failed']);
   });
 
-  it('of a managed cluster are those of managed clusters', async () => {
+  it('destroys the layers of a managed cluster', async () => {
     const cluster = tagged(undefined, { type: 'microsoft.containerservice/managedClusters' });
     expect(await destroyed([cluster, tagged('pool-web')])).toEqual(['cluster web and network in z1 z2']);
   });

@@ -26,7 +26,7 @@ const bootstrap = (changes: Partial<ControlPlaneBootstrap> = {}): ControlPlaneBo
   ...changes,
 });
 
-describe('machines of a control plane', () => {
+describe('the local machines of a control plane', () => {
   let seed: FakeCluster;
   let ctx: ReturnType<typeof context>;
   beforeEach(() => {
@@ -41,7 +41,7 @@ describe('machines of a control plane', () => {
       ]),
     );
 
-  it('are a StatefulSet as recorded', async () => {
+  it('are the StatefulSet in the golden file', async () => {
     await controlPlaneMachines.reconcile(ctx, controlPlanePool(), bootstrap());
     const { metadata, ...object } = seed.get<StatefulSet>(STATEFULSET);
     const { name, namespace, labels } = metadata;
@@ -49,7 +49,7 @@ describe('machines of a control plane', () => {
     await expect(text).toMatchFileSnapshot('golden/local/control-plane.yaml');
   });
 
-  it('are told what kubeadm needs, and whether they may begin a cluster', async () => {
+  it("get kubeadm's files, and whether they may initialize a cluster", async () => {
     await controlPlaneMachines.reconcile(ctx, controlPlanePool(), bootstrap());
     expect(files()).toMatchObject({
       'ca.crt': 'CA',
@@ -68,7 +68,7 @@ describe('machines of a control plane', () => {
     expect(files()['control-plane.env']).toContain("MAY_INITIALISE='no'\nNOTED='0 2'\n");
   });
 
-  it('are not replaced by what they are told anew, and each keeps /var', async () => {
+  it('are not replaced for changed files, and each keeps /var', async () => {
     await controlPlaneMachines.reconcile(ctx, controlPlanePool(), bootstrap());
     const before = structuredClone(seed.get<StatefulSet>(STATEFULSET).spec);
     await controlPlaneMachines.reconcile(
@@ -84,7 +84,7 @@ describe('machines of a control plane', () => {
     expect(spec.template.spec.volumes.map(({ name }: { name: string }) => name)).not.toContain('var');
   });
 
-  it('with other keys of Secrets are outdated, and are told which ones to wait for', async () => {
+  it('are outdated after a change of encryption keys, and get the revision to wait for', async () => {
     const put = (ordinal: number, env: object[]) =>
       seed.put({
         apiVersion: 'v1',
@@ -116,7 +116,7 @@ describe('machines of a control plane', () => {
     expect(seed.names('Pod')).toEqual(['machines-control-plane-1']);
   });
 
-  describe('of another version', () => {
+  describe('with another version', () => {
     const put = (ordinal: number, version: string) =>
       seed.put({
         apiVersion: 'v1',
@@ -137,7 +137,7 @@ describe('machines of a control plane', () => {
       put(1, ctx.kubernetesVersion);
     });
 
-    it('are outdated, but not where the seed says which image machines have', async () => {
+    it('are outdated, unless the seed sets the machine image', async () => {
       expect(await seen()).toEqual([
         ['0', true, false],
         ['1', false, false],
@@ -146,26 +146,26 @@ describe('machines of a control plane', () => {
       expect((await seen()).map(([, outdated]) => outdated)).toEqual([false, false]);
     });
 
-    it('get no new requests once they are closed', async () => {
+    it('get no new requests once closed', async () => {
       await controlPlaneMachines.close(ctx, 'control-plane', 0);
       await controlPlaneMachines.close(ctx, 'control-plane', 7);
       expect((await seen()).map(([, , closed]) => closed)).toEqual([true, false]);
     });
 
-    it('are made anew, and others are left alone', async () => {
+    it('are replaced one by one without effect on others', async () => {
       for (const ordinal of [0, 1, 7]) await controlPlaneMachines.replace(ctx, 'control-plane', ordinal);
       expect(seed.names('Pod')).toEqual(['machines-control-plane-1']);
     });
   });
 
-  it('cost no write when nothing has changed', async () => {
+  it('cause no write without changes', async () => {
     await controlPlaneMachines.reconcile(ctx, controlPlanePool(), bootstrap());
     seed.writes = [];
     await controlPlaneMachines.reconcile(ctx, controlPlanePool(), bootstrap());
     expect(seed.writes).toEqual([]);
   });
 
-  it('are no machines for workloads, which would be taken away as surplus', async () => {
+  it('are not listed as workload machines, which would be removed as surplus', async () => {
     const object = (kind: string, name: string) => ({
       apiVersion: 'v1',
       kind,

@@ -33,7 +33,7 @@ const node = (name: string, labels: Record<string, string> = {}): Node => ({
   spec: {},
 });
 
-describe('files of a machine', () => {
+describe('the files of a local machine', () => {
   const { files } = machineFiles(context(), pool({ labels: { 'node-role.kubernetes.io/x': '', team: "o'hara" } }));
 
   it.each([
@@ -44,23 +44,23 @@ describe('files of a machine', () => {
     'machine.env',
     'pool.env',
     'certs.d/_default/hosts.toml',
-  ])('%s is as recorded', async (path) => {
+  ])('include %s as in the golden file', async (path) => {
     await expect(files[path]).toMatchFileSnapshot(`golden/local/${path.split('/').at(-1)}`);
   });
 
-  it('keeps what a type has less than whole cores from pods', () => {
+  it('reserve the fraction of a core that a machine type lacks', () => {
     const { files: odd } = machineFiles(context(), pool({ machineType: 'odd' }));
     expect(odd['machine.env']).toContain("CPU_CORES='2'");
     expect(odd['machine.env']).toContain("MEMORY_KIB='1048576'");
     expect(load(odd['kubelet.yaml']!)).toMatchObject({ systemReserved: { cpu: '500m' }, maxPods: 20 });
   });
 
-  it('leaves labels that a kubelet may not give itself to the operator', () => {
+  it('leave labels that a kubelet may not set to the operator', () => {
     expect(files['pool.env']).not.toContain('node-role');
     expect(files['pool.env']).toContain("team=o'\\''hara");
   });
 
-  it('rolls machines for a change of version, type or network only', () => {
+  it('change the pod only for another version, type or network', () => {
     const print = (ctx = {}, changes = {}) => machineFiles(context(ctx), pool(changes)).fingerprint;
     // Machines of before are told of the authority, and are not replaced for it.
     const ca = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
@@ -78,7 +78,7 @@ describe('files of a machine', () => {
   });
 });
 
-describe('pod of a machine', () => {
+describe('the pod of a local machine', () => {
   const replicaSet = (ctx = context()) =>
     poolReplicaSet(
       ctx,
@@ -90,13 +90,13 @@ describe('pod of a machine', () => {
       },
     );
 
-  it('is as recorded', async () => {
+  it('is the ReplicaSet in the golden file', async () => {
     await expect(dump(replicaSet(), { lineWidth: -1, noRefs: true })).toMatchFileSnapshot(
       'golden/local/replicaset.yaml',
     );
   });
 
-  it('sees nothing of the host but its modules when the image is a whole one', () => {
+  it('mounts only modules of the host when the image is complete', () => {
     const { spec } = replicaSet(context({ machineImage: 'kindest/node:v1.36.1' })).spec.template;
     expect(spec.containers[0].image).toBe('kindest/node:v1.36.1');
     const folders = spec.volumes.flatMap((volume: any) => volume.hostPath?.path ?? []);
@@ -104,8 +104,8 @@ describe('pod of a machine', () => {
   });
 });
 
-describe('image of a machine', () => {
-  it('holds what the host does not have in /usr', () => {
+describe('the image of a local machine', () => {
+  it('contains what the host lacks in /usr', () => {
     const files = machineImageFiles({
       kubelet: '/cache/kubelet-1.36.3/kubelet',
       kubeProxy: '/cache/kube-proxy-1.36.3/kube-proxy',
@@ -123,7 +123,7 @@ describe('image of a machine', () => {
   });
 });
 
-describe('local provider', () => {
+describe('the local provider', () => {
   let seed: FakeCluster;
   let shoot: FakeCluster;
   const ctx = () => context({ seed: seed.client, shoot: shoot.client });
@@ -134,7 +134,7 @@ describe('local provider', () => {
     shoot = new FakeCluster();
   });
 
-  it('makes a Secret and a ReplicaSet, and then nothing', async () => {
+  it('creates a Secret and a ReplicaSet once', async () => {
     await local.reconcilePool(ctx(), pool());
     expect(seed.writes).toEqual(['apply Secret pool-workers', 'apply ReplicaSet machines-workers']);
     expect(replicaSet().spec.replicas).toBe(2);
@@ -149,7 +149,7 @@ describe('local provider', () => {
     ['loaded', `sha256:${'0'.repeat(64)}`],
     ['pulled', `registry.example/machine@sha256:${'0'.repeat(64)}`],
   ])(
-    'restarts a machine whose image was %s by another name of that image, and replaces it by another pod',
+    'restarts a machine whose image was %s by an alias of it, and replaces it for another pod template',
     async (_, id) => {
       await local.reconcilePool(ctx(), pool());
       const image = replicaSet().spec.template.spec.containers[0].image;
@@ -171,7 +171,7 @@ describe('local provider', () => {
     },
   );
 
-  it('grows, and leaves shrinking to removeMachines', async () => {
+  it('grows pools, and leaves shrinking to removeMachines', async () => {
     await local.reconcilePool(ctx(), pool({ count: 3 }));
     for (const name of ['a', 'b', 'c']) seed.put(machinePod(name));
     await local.reconcilePool(ctx(), pool({ count: 5 }));
@@ -180,7 +180,7 @@ describe('local provider', () => {
     expect(replicaSet().spec.replicas).toBe(3);
   });
 
-  it('withdraws machines that have not started without asking the cluster, and leaves those that run', async () => {
+  it('deletes machines that have not started without asking the cluster, and keeps running ones', async () => {
     await local.reconcilePool(ctx(), pool({ count: 400 }));
     for (const name of ['a', 'b', 'c']) seed.put(machinePod(name));
     for (const name of ['d', 'e']) seed.put(machinePod(name, { phase: 'Pending' }));
@@ -192,7 +192,7 @@ describe('local provider', () => {
     expect(seed.writes).toEqual([]);
   });
 
-  it('shrinking keeps machines that run, and none that has not started', async () => {
+  it('keeps running machines on shrinking, and deletes those not started', async () => {
     await local.reconcilePool(ctx(), pool({ count: 400 }));
     for (const name of ['a', 'b', 'c']) seed.put(machinePod(name));
     for (const name of ['d', 'e']) seed.put(machinePod(name, { phase: 'Pending' }));
@@ -200,7 +200,7 @@ describe('local provider', () => {
     expect(replicaSet().spec.replicas).toBe(3);
   });
 
-  it('tells people of machines by what a cache has, and asks nobody where that has none', async () => {
+  it('lists machines from a cache without any call', async () => {
     await local.reconcilePool(ctx(), pool());
     const by = (...pods: Pod[]) => ({ ...ctx(), seen: { pods, nodes: [] } });
     expect(await local.listMachines(by(machinePod('a')))).toMatchObject([{ name: 'a' }]);
@@ -211,7 +211,7 @@ describe('local provider', () => {
     expect(await local.listMachines({ ...by(etcd, elsewhere), seed: silent })).toEqual([]);
   });
 
-  it('tells which machines are outdated, and makes more while they are replaced', async () => {
+  it('reports outdated machines, and adds surge machines while they are replaced', async () => {
     const made = (name: string) => {
       const { spec } = replicaSet();
       const pod = machinePod(name);
@@ -247,7 +247,7 @@ describe('local provider', () => {
     ]);
   });
 
-  it('takes exactly the named machines', async () => {
+  it('removes exactly the named machines', async () => {
     await local.reconcilePool(ctx(), pool({ count: 3 }));
     for (const name of ['a', 'b', 'c']) seed.put(machinePod(name));
     await local.removeMachines(ctx(), 'workers', ['b'], 2);
@@ -265,7 +265,7 @@ describe('local provider', () => {
     expect(seed.writes).toEqual([]);
   });
 
-  it('takes the named machines where another is not Ready yet, which a ReplicaSet would take first', async () => {
+  it('removes the named machines even if the ReplicaSet would prefer one that is not Ready', async () => {
     await local.reconcilePool(ctx(), pool({ count: 3 }));
     for (const name of ['a', 'b']) seed.put(machinePod(name));
     const starting = machinePod('c', { phase: 'Pending' });
@@ -275,7 +275,7 @@ describe('local provider', () => {
     expect(replicaSet().spec.replicas).toBe(2);
   });
 
-  it('takes a machine whose pod has failed', async () => {
+  it('removes a machine whose pod has failed', async () => {
     await local.reconcilePool(ctx(), pool({ count: 2 }));
     seed.put(machinePod('a'));
     seed.put(machinePod('failed', { phase: 'Failed' }));
@@ -283,7 +283,7 @@ describe('local provider', () => {
     expect(seed.names('Pod')).toEqual(['a']);
   });
 
-  it('removes nodes whose machine is gone, and tells the others of new labels and taints', async () => {
+  it('deletes nodes without machine, and updates labels and taints of the others', async () => {
     await local.reconcilePool(ctx(), pool({ labels: { old: 'x' } }));
     seed.put(machinePod('a'));
     const labels = { 'node.kubernetes.io/instance-type': 'm', 'topology.kubernetes.io/region': 'north' };
@@ -298,7 +298,7 @@ describe('local provider', () => {
     expect(shoot.get('Node/a').metadata.labels).not.toHaveProperty('team');
   });
 
-  it('remembers labels for nodes while the cluster cannot be reached', async () => {
+  it('remembers the labels of nodes while the cluster is unreachable', async () => {
     await local.reconcilePool(ctx(), pool({ labels: { team: 't' } }));
     seed.put(machinePod('a'));
     shoot.put(node('a', { team: 't' }));
@@ -307,7 +307,7 @@ describe('local provider', () => {
     expect(shoot.get('Node/a').metadata.labels).not.toHaveProperty('team');
   });
 
-  it('deletes a pool and everything', async () => {
+  it('deletes a pool with all its objects', async () => {
     await local.reconcilePool(ctx(), pool());
     await local.reconcilePool(ctx(), pool({ name: 'more' }));
     await local.deletePool(ctx(), 'more');
@@ -322,7 +322,7 @@ describe('local provider', () => {
     [machinePod('a', { deleting: true }), 'Terminating', false],
     [machinePod('a', { phase: 'Failed' }), 'Failed', true],
     [machinePod('a', { phase: 'Pending' }), 'Pending', true],
-  ] as const)('reads the phase of a machine %#', (pod, phase, ready) => {
+  ] as const)('returns the phase of machine %#', (pod, phase, ready) => {
     expect(machineOf(pod)).toMatchObject({
       name: 'a',
       nodeName: 'a',
@@ -333,7 +333,7 @@ describe('local provider', () => {
     });
   });
 
-  it('calls a machine that cannot start failed', () => {
+  it('reports a machine that cannot start as Failed', () => {
     const pod = machinePod('a', { phase: 'Pending' });
     pod.status!.containerStatuses = [
       { name: 'machine', ready: false, restartCount: 0, state: { waiting: { reason: 'ImagePullBackOff' } } },

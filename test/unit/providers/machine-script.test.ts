@@ -60,7 +60,7 @@ async function startKubelet({ issued, joined = false }: { issued: boolean; joine
 const FETCHES = '--rotate-certificates=false';
 
 // A kubelet without one is refused (401) at growing intervals: a node registered up to five seconds after it could.
-it('a kubelet joins only when it has its certificate, which one before it has fetched', async () => {
+it('a kubelet joins only with the certificate that an earlier kubelet fetched', async () => {
   const { code, told, said } = await startKubelet({ issued: true });
   expect(code).toBe(0);
   expect(told).toHaveLength(2);
@@ -72,21 +72,21 @@ it('a kubelet joins only when it has its certificate, which one before it has fe
   expect(said.match(/as it ends/g), 'of the first nobody hears').toHaveLength(1);
 });
 
-it('says why it got none, and joins nothing', async () => {
+it('a machine without certificate logs the reason and does not join', async () => {
   const { code, told, said } = await startKubelet({ issued: false });
   expect(code).toBe(1);
   expect(told).toHaveLength(1);
   expect(said).toContain('what a kubelet says as it ends');
 });
 
-it('a machine that has joined asks for nothing again', async () => {
+it('a machine that has joined requests no certificate again', async () => {
   const { told } = await startKubelet({ issued: false, joined: true });
   expect(told).toHaveLength(1);
   expect(told[0]).not.toContain(FETCHES);
 });
 
 // Its Services would stay as they are from the day on which the certificate is over.
-it('ends a kube-proxy whose certificate was renewed, which then starts again, and no other', async () => {
+it('a kube-proxy with a renewed certificate is restarted, and no other', async () => {
   const root = await mkdtemp(join(tmpdir(), 'machine-'));
   atEnd.push(() => rm(root, { recursive: true, force: true }));
   await mkdir(join(root, 'bin'));

@@ -7,13 +7,13 @@ const pagesUntil = async (end: number, last?: string) => {
   return asked;
 };
 
-it('a list is asked for until a page names no other', async () => {
+it('eachPage reads until a page names no next one', async () => {
   expect(await pagesUntil(3)).toEqual([undefined, '1', '2']);
   expect(await pagesUntil(1, '')).toEqual([undefined]);
   expect(await pagesUntil(1000)).toHaveLength(1000);
 });
 
-it('a list that does not end is an error, not a part of it nor a wait for ever', async () => {
+it('eachPage rejects an endless list, and returns no part of it', async () => {
   await expect(pagesUntil(Number.POSITIVE_INFINITY)).rejects.toMatchObject({
     code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES',
     message: 'numbers: the list has more than 1000 pages, and no more of them are asked for',

@@ -45,7 +45,7 @@ const machinesOf = (answers: ReturnType<typeof many>) =>
 const quantile = (values: number[], q: number) => values.sort((a, b) => a - b)[Math.floor(values.length * q)]!;
 
 describe('draw', () => {
-  it('depends on seed and key alone, and covers the unit interval evenly', () => {
+  it('depends on seed and key only, and is evenly distributed', () => {
     expect(draw(1, 'a', 2)).toBe(draw(1, 'a', 2));
     expect(draw(1, 'a', 2)).not.toBe(draw(2, 'a', 2));
     const tenths = new Array<number>(10).fill(0);
@@ -55,19 +55,19 @@ describe('draw', () => {
 });
 
 describe('a simulated cloud', () => {
-  it('gives everything at once when nothing is said', () => {
+  it('provides everything at once by default', () => {
     const answer = requestMachine(cloud({}), request(), ACCOUNT, 0);
     expect(answer).toMatchObject({ machine: { zone: 'north-a', readyAfterMs: 0 } });
   });
 
-  it('repeats itself exactly by the same seed, and not by another', () => {
+  it('repeats itself for the same seed, and not for another', () => {
     const settings = { machines: { creation: { p50: '40s', p95: '90s' }, failureRate: 0.2 } };
     const run = (seed: number) => many(cloud({ ...settings, seed }), 50);
     expect(run(7)).toEqual(run(7));
     expect(run(7)).not.toEqual(run(8));
   });
 
-  it('takes as long as its p50 and p95 say', () => {
+  it('takes times with the configured p50 and p95', () => {
     const times = machinesOf(many(cloud({ machines: { creation: { p50: '40s', p95: '90s' } } }), 4000)).map(
       (machine) => machine.readyAfterMs / 1000,
     );
@@ -77,7 +77,7 @@ describe('a simulated cloud', () => {
     expect(controlPlaneCreation(cloud({ controlPlane: { creation: { p50: '9m' } } }), 'a/b', 0)).toBe(9 * MINUTE);
   });
 
-  it('fails the share of requests that it should, each for itself', () => {
+  it('fails the configured share of requests independently', () => {
     const answers = many(cloud({ machines: { failureRate: 0.1 } }), 4000);
     const refused = answers.flatMap((answer) => ('refusal' in answer ? [answer.refusal] : []));
     expect(Math.abs(refused.length - 400)).toBeLessThan(60);
@@ -88,7 +88,7 @@ describe('a simulated cloud', () => {
     });
   });
 
-  it('takes another zone where one is sold out, and says so where all are', () => {
+  it('uses another zone when one is depleted, and refuses when all are', () => {
     const one = cloud({ capacity: { depleted: [{ zone: 'north-a' }] } });
     expect(requestMachine(one, request(), ACCOUNT, 0)).toMatchObject({ machine: { zone: 'north-b' } });
     const all = cloud({ capacity: { depleted: [{ machineType: 'm' }] } });
@@ -98,7 +98,7 @@ describe('a simulated cloud', () => {
     expect(requestMachine(all, request({ machineType: 'odd' }), ACCOUNT, 0)).toHaveProperty('machine');
   });
 
-  it('is sold out for the share of time that it should, for whole windows', () => {
+  it('is depleted for the configured share of time, in whole windows', () => {
     const simulation = cloud({ capacity: { depletionRate: 0.25, spotDepletionRate: 1, window: '10m' } });
     const where = { region: 'north', zone: 'north-a', machineType: 'm', spot: false };
     const windows = Array.from({ length: 4000 }, (_, window) => isDepleted(simulation, where, window * 10 * MINUTE));
@@ -111,20 +111,20 @@ describe('a simulated cloud', () => {
   it.each([
     [{ nodes: 3 }, { nodes: 3, millicores: 0, gpus: 0 }, '3 of 3 nodes are in use in north, no room for 1 more'],
     [{ cpu: 7 }, { nodes: 3, millicores: 6000, gpus: 0 }, '6 of 7 CPUs are in use in north, no room for 2 more'],
-  ])('holds to quota %j', (quota, usage, message) => {
+  ])('enforces quota %j', (quota, usage, message) => {
     expect(requestMachine(cloud({ quota }), request(), { usage }, 0)).toMatchObject({
       refusal: { code: 'ERR_INFRA_QUOTA_EXCEEDED', message, general: true },
     });
   });
 
-  it('counts GPUs only for machines that have some', () => {
+  it('counts GPUs only for machines with GPUs', () => {
     const quota = cloud({ quota: { gpu: 0 } });
     expect(requestMachine(quota, request(), ACCOUNT, 0)).toHaveProperty('machine');
     const gpu = { ...MACHINE, gpus: 1 };
     expect(requestMachine(quota, request({ capacity: gpu }), ACCOUNT, 0)).toHaveProperty('refusal');
   });
 
-  it('takes spot machines away again, on average as often as it should', () => {
+  it('interrupts spot machines at the configured average rate', () => {
     const simulation = cloud({ spot: { interruptionsPerHour: 2 } });
     const lives = machinesOf(many(simulation, 4000, { spot: true })).map((machine) => machine.lostAfterMs!);
     const mean = lives.reduce((sum, life) => sum + life, 0) / lives.length;
@@ -133,7 +133,7 @@ describe('a simulated cloud', () => {
   });
 });
 
-describe('growing a pool', () => {
+describe('the growth of a simulated pool', () => {
   const grow = (simulation: object, missing: number, taken: number[] = [], account = ACCOUNT, now = 0) =>
     growPool(
       {
@@ -159,7 +159,7 @@ describe('growing a pool', () => {
     expect(short).toBe(0);
   });
 
-  it('makes requests wait for their turn, and gives up where it should', () => {
+  it('delays requests by the rate limit, and gives up at its bound', () => {
     const throttling = { requestsPerSecond: 2, burst: 2, giveUpAfter: '1s' };
     const { machines, refusal, short, account } = grow({ throttling }, 6);
     expect(machines.map((machine) => machine.readyAfterMs)).toEqual([0, 0, 500, 1000]);
@@ -171,12 +171,12 @@ describe('growing a pool', () => {
     ]);
   });
 
-  it('gives what a quota has room for', () => {
+  it('stops at the quota', () => {
     const { machines, short, refusal } = grow({ quota: { nodes: 4 } }, 6);
     expect([machines.length, short, refusal?.code]).toEqual([4, 2, 'ERR_INFRA_QUOTA_EXCEEDED']);
   });
 
-  it('asks on after a failure, and not after a refusal that holds for all', () => {
+  it('continues after a random failure, and stops after a general refusal', () => {
     const failing = grow({ machines: { failureRate: 0.5 } }, 40);
     expect(failing.machines.length).toBeGreaterThan(10);
     expect(failing.machines.length + failing.short).toBe(40);
@@ -185,7 +185,7 @@ describe('growing a pool', () => {
   });
 });
 
-describe('settings of a simulation', () => {
+describe('the settings of a simulation', () => {
   it.each([
     [{ sed: 1 }, 'spec.providerConfig.simulation has no field sed'],
     [{ machines: { failureRate: 2 } }, 'machines.failureRate: Too big'],
@@ -195,7 +195,7 @@ describe('settings of a simulation', () => {
     [{ quota: { nodes: -1 } }, 'quota.nodes: Too small'],
     [{ throttling: {} }, 'throttling.requestsPerSecond'],
     ['fast', 'expected object'],
-  ])('refuses %j', (simulation, message) => {
+  ])('refuse %j', (simulation, message) => {
     expect(() => simulationOf(profile(simulation))).toThrow(message);
     expect(() => simulationOf(profile(simulation))).toThrow(
       expect.objectContaining({ code: 'ERR_CONFIGURATION_PROBLEM' }),

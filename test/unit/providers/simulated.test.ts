@@ -12,7 +12,7 @@ import {
 import { simulatedNode } from '../../../providers/simulated/node.ts';
 import { context, FakeCluster, pool, profile, wanted } from './fixtures.ts';
 
-describe('simulated provider', () => {
+describe('the simulated provider', () => {
   let shoot: FakeCluster;
   const ctx = () => context({ shoot: shoot.client });
 
@@ -20,14 +20,14 @@ describe('simulated provider', () => {
     shoot = new FakeCluster();
   });
 
-  it('makes nodes as recorded', async () => {
+  it('creates nodes as in the golden file', async () => {
     const taints = [{ key: 'gpu', value: 'yes', effect: 'NoSchedule' }];
     const given = { index: 3, zone: 'north-b', readyAfterMs: 0 };
     const node = simulatedNode(context(), pool({ machineType: 'gpu', taints, labels: { team: 't' } }), given, 0);
     await expect(dump(node, { lineWidth: -1, noRefs: true })).toMatchFileSnapshot('golden/simulated/node.yaml');
   });
 
-  it('configures kwok as recorded', async () => {
+  it('configures kwok as in the golden file', async () => {
     const text = kwokConfiguration('10.96.0.0/16');
     expect(loadAll(text)).toHaveLength(7);
     await expect(text).toMatchFileSnapshot('golden/simulated/kwok.yaml');
@@ -37,7 +37,7 @@ describe('simulated provider', () => {
     );
   });
 
-  it('makes what is missing, by the lowest free numbers, and then nothing', async () => {
+  it('creates missing nodes by the lowest free numbers, once', async () => {
     await simulated.reconcilePool(ctx(), pool({ count: 3 }));
     const name = (index: number) => `shoot--team--one-workers-${index}`;
     expect(shoot.names('Node')).toEqual([name(0), name(1), name(2)]);
@@ -51,7 +51,7 @@ describe('simulated provider', () => {
     expect(shoot.writes).toEqual([]);
   });
 
-  it('has kwok play the kubelet of a node again that was taken from it', async () => {
+  it('restores the annotation by which kwok manages a node', async () => {
     await simulated.reconcilePool(ctx(), pool({ count: 1 }));
     const name = shoot.names('Node')[0]!;
     const { metadata } = shoot.get<Node>(`Node/${name}`);
@@ -63,7 +63,7 @@ describe('simulated provider', () => {
     expect(shoot.get<Node>(`Node/${name}`).metadata.annotations).toMatchObject(KWOK_ANNOTATION);
   });
 
-  it('tells people of machines by the nodes that a cache has, and asks nobody', async () => {
+  it('lists machines from the nodes in a cache without any call', async () => {
     await simulated.reconcilePool(ctx(), pool({ count: 2 }));
     const nodes = shoot.names('Node').map((node) => shoot.get<Node>(`Node/${node}`));
     const silent = { list: () => Promise.reject(new Error('nobody is to be asked')) } as unknown as KubeClient;
@@ -76,13 +76,13 @@ describe('simulated provider', () => {
     expect(machines.map((machine) => machine.name)).toEqual(shoot.names('Node'));
   });
 
-  it('never takes nodes away because there are too many', async () => {
+  it('never removes surplus nodes by itself', async () => {
     await simulated.reconcilePool(ctx(), pool({ count: 3 }));
     await simulated.reconcilePool(ctx(), pool({ count: 0 }));
     expect(await simulated.listMachines(ctx())).toHaveLength(3);
   });
 
-  it('removes a node with the pods that are still on it', async () => {
+  it('removes a node with its remaining pods', async () => {
     await simulated.reconcilePool(ctx(), pool({ count: 1 }));
     const [node] = shoot.names('Node');
     for (const [name, nodeName] of [
@@ -101,7 +101,7 @@ describe('simulated provider', () => {
     expect(shoot.names('Pod')).toEqual(['elsewhere']);
   });
 
-  it('ends the pods that it is told to, and no other of the same name', async () => {
+  it('deletes the given pods, and no new pod of the same name', async () => {
     const pod = (name: string, uid: string) => ({
       apiVersion: 'v1',
       kind: 'Pod',
@@ -114,7 +114,7 @@ describe('simulated provider', () => {
     expect(shoot.names('Pod')).toEqual(['anew']);
   });
 
-  it('tells nodes of new labels, taints and types, once', async () => {
+  it('updates labels, taints and types of nodes once', async () => {
     await simulated.reconcilePool(ctx(), pool({ count: 1, labels: { old: 'x' } }));
     const later = pool({ count: 1, machineType: 'gpu', taints: [{ key: 'k', effect: 'NoSchedule' }] });
     await simulated.reconcilePool(ctx(), later);
@@ -127,7 +127,7 @@ describe('simulated provider', () => {
     expect(shoot.writes).toEqual([]);
   });
 
-  describe('of a cloud that is not perfect', () => {
+  describe('in an imperfect cloud', () => {
     let time: number;
     const behaving = (simulation: object) => {
       const imperfect = { ...profile, spec: { ...profile.spec, providerConfig: { simulation } } };
@@ -140,7 +140,7 @@ describe('simulated provider', () => {
       time = Date.parse('2026-11-21T00:00:00Z');
     });
 
-    it('says when a machine will be up, and that it is pending until then', async () => {
+    it('reports when a machine will be ready, and Pending until then', async () => {
       const ctx = behaving({ machines: { creation: { p50: '45s' } } });
       await provider.reconcilePool(ctx, pool({ count: 1 }));
       expect(nodes()[0]!.metadata.annotations?.[READY_AT_ANNOTATION]).toBe('2026-11-21T00:00:45.000Z');
@@ -149,7 +149,7 @@ describe('simulated provider', () => {
       expect(await provider.listMachines(ctx)).toMatchObject([{ phase: 'Running' }]);
     });
 
-    it('refuses what is sold out, with its code, and keeps what is there in order', async () => {
+    it('reports depleted capacity with its code, and still updates existing nodes', async () => {
       const ctx = behaving({ capacity: { depleted: [{ machineType: 'gpu' }] } });
       await provider.reconcilePool(ctx, pool({ count: 1 }));
       const more = pool({ count: 3, machineType: 'gpu', labels: { team: 't' } });
@@ -160,7 +160,7 @@ describe('simulated provider', () => {
       expect(nodes()[0]!.metadata.labels).toMatchObject({ team: 't' });
     });
 
-    it('holds all clusters of the profile to one quota', async () => {
+    it('applies one quota to all clusters of the profile', async () => {
       const ctx = behaving({ quota: { nodes: 3 } });
       const other = { ...ctx, technicalID: 'shoot--team--two', shoot: new FakeCluster().client };
       await provider.reconcilePool(other, pool({ count: 2 }));
@@ -174,7 +174,7 @@ describe('simulated provider', () => {
       expect(nodes()).toHaveLength(2);
     });
 
-    it('takes spot machines away, and makes others in their place', async () => {
+    it('interrupts spot machines and replaces them', async () => {
       const ctx = behaving({ spot: { interruptionsPerHour: 1 } });
       await provider.reconcilePool(ctx, pool({ count: 2, spot: true }));
       const before = nodes().map((node) => node.metadata.uid);
@@ -187,7 +187,7 @@ describe('simulated provider', () => {
       for (const node of nodes()) expect(before).not.toContain(node.metadata.uid);
     });
 
-    it('refuses settings that it does not know', () => {
+    it('refuses unknown settings', () => {
       const [problem] = provider.validate(wanted(), behaving({ latency: '5s' }).profile);
       expect(problem).toEqual({
         field: 'cloudProfile',

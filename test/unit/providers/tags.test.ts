@@ -4,8 +4,8 @@ import { OWNER_TAGS, ownerOf, POOL_TAG, tagsOf } from '../../../providers/tags.t
 
 const owner: Owner = { technicalID: 'shoot--shop--one', uid: '0b3c', name: 'one', namespace: 'shop' };
 
-describe('tags', () => {
-  it('say whose something is, and can be read back', () => {
+describe('owner tags', () => {
+  it('contain the owner, and can be parsed', () => {
     expect(tagsOf(owner)).toEqual({
       'coppice-technical-id': 'shoot--shop--one',
       'coppice-uid': '0b3c',
@@ -17,12 +17,12 @@ describe('tags', () => {
     expect(ownerOf(tagsOf(ofGarden))).toEqual(ofGarden);
   });
 
-  it('tell as much as is left of them, and nothing of what is not ours', () => {
+  it('are parsed as far as they remain, and foreign tags are ignored', () => {
     expect(ownerOf({ 'coppice-uid': '0b3c' })).toEqual({ uid: '0b3c' });
     expect(ownerOf({ uid: '0b3c' })).toBeUndefined();
   });
 
-  it('have keys that the strictest cloud takes', () => {
+  it('have keys valid in the strictest cloud', () => {
     for (const key of [...Object.values(OWNER_TAGS), POOL_TAG]) expect(key).toMatch(/^[a-z][a-z0-9_-]{0,62}$/);
   });
 });

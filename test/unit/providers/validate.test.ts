@@ -28,7 +28,7 @@ const cases: [what: string, provider: string, changes: Partial<WantedSpec>, fiel
   ['a range too small', 'simulated', { pools: [pool({ count: 300 })] }, ['networking.pods']],
 ];
 
-describe('validate', () => {
+describe('validateCluster names the wrong fields of', () => {
   it.each(cases)('%s (%s)', (_what, provider, changes, fields) => {
     const problems = providerNamed(provider).validate(wanted(changes), profile);
     expect(problems.map((problem) => problem.field)).toEqual(fields);
@@ -36,14 +36,14 @@ describe('validate', () => {
   });
 });
 
-describe('registry', () => {
-  it('knows its providers and says so', () => {
+describe('the provider registry', () => {
+  it('lists its providers, and rejects unknown names', () => {
     expect(providerNames()).toEqual(['local', 'simulated']);
     expect(() => providerNamed('azur')).toThrow('there is no provider azur');
   });
 });
 
-describe('labels and taints of a node', () => {
+describe("marksPatch of a node's labels and taints", () => {
   const node = {
     apiVersion: 'v1',
     kind: 'Node',
@@ -57,11 +57,11 @@ describe('labels and taints of a node', () => {
   };
   const taint = { key: 'k', value: 'v', effect: 'NoExecute' };
 
-  it('stay when they are right', () => {
+  it('is undefined without changes', () => {
     expect(marksPatch(node, { labels: { a: '1' }, taints: [taint] }, { labels: {}, taints: [] })).toBeUndefined();
   });
 
-  it('change and go with the pool, and what is of others stays', () => {
+  it('follows the pool, and preserves foreign labels and taints', () => {
     const before = { labels: { a: '1' }, taints: [taint] };
     expect(marksPatch(node, { labels: { b: '2' }, taints: [{ ...taint, value: 'w' }] }, before)).toEqual({
       metadata: { resourceVersion: '7', labels: { b: '2', a: null } },

@@ -23,8 +23,8 @@ let serial = 0;
 const tokenFor = (aud: string) =>
   jwt({ iss: 'https://garden.example', sub: SUBJECT, aud: [aud], exp: 1_795_000_000, jti: String(++serial) });
 
-describe('claims', () => {
-  it('are read from a token, and from nothing else', () => {
+describe('claimsOf', () => {
+  it('returns the claims of a token, and undefined for anything else', () => {
     expect(claimsOf(tokenFor('a'))).toEqual({
       issuer: 'https://garden.example',
       subject: SUBJECT,
@@ -35,8 +35,8 @@ describe('claims', () => {
   });
 });
 
-describe('what a cloud gave', () => {
-  it('is given out until it would end within the time that a run may take', async () => {
+describe('a cached cloud token', () => {
+  it('is used until it would expire during a run', async () => {
     const kept = new Exchanges<number>();
     let asked = 0;
     const at = (when: Date, proof = 'token') =>
@@ -47,7 +47,7 @@ describe('what a cloud gave', () => {
     expect(await at(later(36))).toBe(3);
   });
 
-  it('is asked for again after a refusal, or where the cloud does not say how long it is good', async () => {
+  it('is requested again after a refusal, or without a known expiry', async () => {
     const kept = new Exchanges<string>();
     await expect(kept.get(['t'], { now, signal }, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
     expect(await kept.get(['t'], { now, signal }, async () => ({ value: 'a', expiresAt: '' }))).toBe('a');
@@ -55,9 +55,9 @@ describe('what a cloud gave', () => {
   });
 });
 
-describe('a refusal', () => {
+describe('explainDistrust', () => {
   it.each(['ERR_INFRA_RATE_LIMITS_EXCEEDED', 'ERR_RETRYABLE_INFRA_DEPENDENCIES', 'ERR_INFRA_DEPENDENCIES'] as const)(
-    'that is not about trust stays as it is: %s',
+    'returns an error unrelated to trust unchanged: %s',
     (code) => {
       const error = new CoppiceError(code, 'no');
       expect(explainDistrust(error, tokenFor('a'), 'role r', 'how')).toBe(error);
@@ -65,7 +65,7 @@ describe('a refusal', () => {
   );
 });
 
-describe('AWS', () => {
+describe('web identity at AWS', () => {
   const role = 'arn:aws:iam::123456789012:role/coppice';
   const open = (fake: FakeAws, token: string, at = now, more: object = {}) => {
     const { key: _, ...aws } = fake.connection();
@@ -75,7 +75,7 @@ describe('AWS', () => {
   const given = `<Credentials><AccessKeyId>${SESSION.accessKeyID}</AccessKeyId><SecretAccessKey>session secret</SecretAccessKey>
     <SessionToken>session token</SessionToken><Expiration>${later(60).toISOString()}</Expiration></Credentials>`;
 
-  it('gives a session for a token, unsigned, and is asked again when it is about to end', async () => {
+  it('exchanges the token for a session without signature, and again before its expiry', async () => {
     await using fake = await FakeAws.start(({ action }) => xml(action, `<${action}Result>${given}</${action}Result>`));
     const token = tokenFor('sts.amazonaws.com');
     expect(await open(fake, token)).toEqual(SESSION);
@@ -92,7 +92,7 @@ describe('AWS', () => {
     expect(fake.asked).toHaveLength(3);
   });
 
-  it('is asked in the region that the identity names', async () => {
+  it('uses the region that the identity names', async () => {
     await using fake = await FakeAws.start(({ action }) => xml(action, `<${action}Result>${given}</${action}Result>`));
     const regions: string[] = [];
     const { key: _, ...aws } = fake.connection();
@@ -111,7 +111,7 @@ describe('AWS', () => {
   it.each([
     ['AccessDenied', 'Not authorized to perform sts:AssumeRoleWithWebIdentity', 403],
     ['InvalidIdentityToken', 'Incorrect token audience', 400],
-  ])('says what it would have to trust: %s', async (code, message, status) => {
+  ])('reports which trust is missing: %s', async (code, message, status) => {
     await using fake = await FakeAws.start(() => refusal(status, code, message));
     const token = tokenFor('sts.amazonaws.com');
     const error = await open(fake, token).catch((caught: unknown) => caught);
@@ -124,7 +124,7 @@ describe('AWS', () => {
   });
 });
 
-describe('Google', () => {
+describe('web identity at Google', () => {
   const pool = 'projects/123456789012/locations/global/workloadIdentityPools/coppice/providers/garden';
   const email = 'coppice@demo-project.iam.gserviceaccount.com';
   const credentials = (token: string) => ({
@@ -150,7 +150,7 @@ describe('Google', () => {
         : { body: { accessToken: 'ya29.account', expireTime: later(60).toISOString() } };
     });
 
-  it('exchanges a token for its own, with that becomes the service account, and is asked again when it is about to end', async () => {
+  it('exchanges the token, impersonates the service account, and again before its expiry', async () => {
     await using google = await start();
     const token = tokenFor('pool');
     const expected = { token: 'ya29.account', expiresAt: later(60).toISOString() };
@@ -179,31 +179,31 @@ describe('Google', () => {
   it.each([
     ['sts', `Have ${pool} trust issuer https://garden.example, subject ${SUBJECT}, audience pool`],
     ['iam', `Have service account ${email} trust issuer https://garden.example, subject ${SUBJECT}, audience pool`],
-  ])('says who would have to trust what: %s', async (refuse, words) => {
+  ])('reports who must trust what: %s', async (refuse, words) => {
     await using google = await start(refuse);
     const error = await accessToken(of(tokenFor('pool')), google.endpoints).catch((caught: unknown) => caught);
     expect(error).toMatchObject({ code: 'ERR_INFRA_UNAUTHENTICATED' });
     expect(errorText(error)).toContain(words);
   });
 
-  it('gets no token that is malformed, or for somebody who would be a path', () => {
+  it('refuses a malformed token, and an account that would be a path', () => {
     const wrong = { ...credentials(''), serviceAccountEmail: '../x' };
     expect(() => gcpCredentials({ id: 'a', credentials: wrong }, profile)).toThrow(
       'serviceAccountEmail, token of the GCP',
     );
   });
 
-  it('is shown the access token by the plugin, and nothing else', () => {
+  it('passes the plugin the access token only', () => {
     const known = gcpCredentials({ id: 'a', credentials: credentials('t') }, profile);
     expect(pluginCredentials(known, 'ya29.account')).toEqual({ GOOGLE_OAUTH_ACCESS_TOKEN: 'ya29.account' });
   });
 });
 
-describe('Entra ID', () => {
+describe('web identity at Entra ID', () => {
   const { clientSecret: _, ...nobody } = azureFake.secret;
   const of = (token: string, at = now) => ({ ...azureFake.context({ ...nobody, token }), now: () => at });
 
-  it('is asked once a scope, and again when what it gave is about to end', async () => {
+  it('requests one token per scope, and again before its expiry', async () => {
     await using azure = await azureFake.FakeAzure.start(() => undefined);
     const token = tokenFor('api://AzureADTokenExchange');
     const first = await entraToken(of(token), azure.endpoints, AKS_SCOPE);
@@ -215,7 +215,7 @@ describe('Entra ID', () => {
     expect(azure.asked[0]).toMatchObject({ path: `/login/${tenant}/oauth2/v2.0/token` });
   });
 
-  it('says what it would have to trust', async () => {
+  it('reports which trust is missing', async () => {
     const error_description =
       'AADSTS700213: No matching federated identity record found for presented assertion subject.';
     await using azure = await azureFake.FakeAzure.start(

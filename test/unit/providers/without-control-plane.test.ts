@@ -51,7 +51,7 @@ const machine = (number: number, name = 'workers') => `shoot--team--one-${name}-
 const MEMBER = 'control-plane.0';
 
 describe('clusters without a control plane', () => {
-  it('are those of profiles that run no control planes', () => {
+  it('are those of profiles with controlPlane.run false', () => {
     const { withoutControlPlane } = cluster();
     expect(withoutControlPlane.includes(profile())).toBe(true);
     expect(withoutControlPlane.includes(plain)).toBe(false);
@@ -86,7 +86,7 @@ describe('clusters without a control plane', () => {
       ],
     ],
   ];
-  it.each(steps)('have machines as asked for: %s', (_what, rows) => {
+  it.each(steps)('have the requested machines: %s', (_what, rows) => {
     const one = cluster();
     for (const [pools, members, names] of rows) {
       expect(one.want(pools, members).names.sort()).toEqual([...names].sort());
@@ -113,7 +113,7 @@ describe('clusters without a control plane', () => {
     expect(changesAt).toBeUndefined();
   });
 
-  it('take as long as the simulated cloud does, which a restart does not change', () => {
+  it("take the simulated cloud's time, also across a restart", () => {
     const one = cluster({
       controlPlane: { run: false, creation: { p50: '9m' } },
       machines: { creation: { p50: '40s' } },
@@ -134,7 +134,7 @@ describe('clusters without a control plane', () => {
     expect(ready()).toEqual([1, 2]);
   });
 
-  it('lose spot machines when their time comes, and get others', () => {
+  it('lose spot machines at their time, and get others', () => {
     const one = cluster({ spot: { interruptionsPerHour: 60 } });
     const pools = [pool({ spot: true, count: 1 })];
     one.want(pools);
@@ -149,7 +149,7 @@ describe('clusters without a control plane', () => {
     expect(JSON.stringify(one.stored())).not.toBe(before);
   });
 
-  it('have what the cloud gives, and say with its code what it refuses', () => {
+  it('have what the cloud provides, and report refusals with their code', () => {
     const one = cluster({ quota: { nodes: 2 } });
     const { names, refusal } = one.want([pool({ count: 3 })]);
     expect(names).toHaveLength(1 + 2);
@@ -157,7 +157,7 @@ describe('clusters without a control plane', () => {
     expect(refusal).toMatchObject({ code: 'ERR_INFRA_QUOTA_EXCEEDED' });
   });
 
-  it('make anew what somebody broke in the configMap', () => {
+  it('repair a broken ConfigMap', () => {
     const one = cluster();
     one.want([pool({ count: 1 })]);
     one.spoil(machine(0));

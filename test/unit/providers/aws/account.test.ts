@@ -29,8 +29,8 @@ const simulation =
 const cloud = (arn: string, simulate: (asked: Asked) => Answer) =>
   FakeAws.start((asked) => (asked.action === 'GetCallerIdentity' ? identity(arn) : simulate(asked)));
 
-describe('an account', () => {
-  it('is known by its credentials, with the permissions that they lack', async () => {
+describe('checkAccount at AWS', () => {
+  it('returns the account ID and the permissions that its credentials lack', async () => {
     await using fake = await cloud(USER, simulation('eks:CreateCluster', 'ec2:CreateVpc'));
     expect(await checkAccount(fake.connection(), owner)).toEqual({
       id: '123456789012',
@@ -38,7 +38,7 @@ describe('an account', () => {
     });
   });
 
-  it('is asked before a control plane on machines for the network and the roles of that, too', async () => {
+  it('also checks network and role permissions for control planes on machines', async () => {
     const lacking = ['ec2:CreateVpc', 'elasticloadbalancing:SetSubnets', 'iam:CreateRole'];
     await using fake = await cloud(USER, simulation(...lacking));
     expect(await missingForControlPlane(fake.connection(), USER, owner)).toEqual(lacking);
@@ -49,7 +49,7 @@ describe('an account', () => {
     ]);
   });
 
-  it('is asked for what the programs do with our names, as a policy may allow no others', async () => {
+  it('simulates permissions on the names that the programs use, as a policy may allow no others', async () => {
     await using fake = await cloud(USER, simulation());
     expect((await checkAccount(fake.connection(), owner)).missing).toEqual([]);
     const asked = fake.asked.filter(({ action }) => action === 'SimulatePrincipalPolicy');
@@ -72,7 +72,7 @@ describe('an account', () => {
     }
   });
 
-  it("is asked for the role's permissions when the credentials are a session's", async () => {
+  it('simulates permissions of the role for credentials of a session', async () => {
     await using fake = await cloud('arn:aws:sts::123456789012:assumed-role/coppice/one', simulation('kms:CreateKey'));
     expect((await checkAccount(fake.connection(), owner)).missing).toEqual(['kms:CreateKey']);
     expect(fake.asked.at(-1)!.input.PolicySourceArn).toBe('arn:aws:iam::123456789012:role/coppice');
@@ -82,13 +82,13 @@ describe('an account', () => {
     ['may not ask', USER, refusal(403, 'AccessDenied')],
     ['have a role in a path', 'arn:aws:sts::123456789012:assumed-role/deep/one', refusal(404, 'NoSuchEntity')],
     ['are root', 'arn:aws:iam::123456789012:root', refusal(400, 'InvalidInput')],
-  ])('has nothing to say of permissions where its credentials %s', async (_what, arn, answer) => {
+  ])('reports no missing permission where the credentials %s', async (_what, arn, answer) => {
     await using fake = await cloud(arn, () => answer);
     expect(await checkAccount(fake.connection(), owner)).toEqual({ id: '123456789012', missing: [] });
   });
 });
 
-describe('credentials that are of no use', () => {
+describe('checkAccount with unusable credentials', () => {
   it.each<[string, Answer, string, string]>([
     [
       'unknown',
@@ -106,14 +106,14 @@ describe('credentials that are of no use', () => {
       'ERR_RETRYABLE_INFRA_DEPENDENCIES',
       'is not AWS',
     ],
-  ])('say so: %s', async (_what, answer, code, message) => {
+  ])('reports the error: %s', async (_what, answer, code, message) => {
     await using fake = await FakeAws.start(() => answer);
     const error = await checkAccount(fake.connection(), owner).catch((thrown) => thrown);
     expect(error).toMatchObject({ code });
     expect(error.message).toContain(message);
   });
 
-  it('say so: the secret is another', async () => {
+  it('reports another secret key as unauthenticated', async () => {
     await using fake = await cloud(USER, simulation());
     const wrong = { ...secret, secretAccessKey: 'another' };
     await expect(checkAccount(fake.connection(wrong), owner)).rejects.toMatchObject({
@@ -121,7 +121,7 @@ describe('credentials that are of no use', () => {
     });
   });
 
-  it('are told from a network that does not work', async () => {
+  it('reports a broken network as a retryable error, not as wrong credentials', async () => {
     const fake = await cloud(USER, simulation());
     await fake[Symbol.asyncDispose]();
     await expect(checkAccount(fake.connection(), owner)).rejects.toMatchObject({
@@ -142,14 +142,14 @@ describe('credentials that are of no use', () => {
     ],
     ['no role', { ...secret, roleARN: 'coppice' }, 'roleARN of the AWS credentials is no ARN of a role'],
     ['a token for no role', { token: 'x' }, 'the AWS credentials lack accessKeyID and secretAccessKey'],
-  ])('are not even tried: %s', (_what, credentials, message) => {
+  ])('does not call AWS: %s', (_what, credentials, message) => {
     expect(() => credentialsOf({ id: 'a', credentials })).toThrow(
       expect.objectContaining({ code: 'ERR_INFRA_UNAUTHENTICATED', message }),
     );
   });
 });
 
-describe('a session', () => {
+describe('openSession', () => {
   const role = 'arn:aws:iam::123456789012:role/coppice';
   const credentials = `<Credentials><AccessKeyId>${SESSION.accessKeyID}</AccessKeyId>
     <SecretAccessKey>session secret</SecretAccessKey><SessionToken>session token</SessionToken></Credentials>`;
@@ -159,14 +159,14 @@ describe('a session', () => {
     return openSession(credentialsOf({ id: 'a', credentials: given }), aws);
   };
 
-  it('is the key itself where no role is named', async () => {
+  it('returns the key itself without a role', async () => {
     await using fake = await sts();
     const given = { accessKeyID: `${secret.accessKeyID}\n`, secretAccessKey: `${secret.secretAccessKey}\n` };
     expect(await open(fake, given)).toEqual(secret);
     expect(fake.asked).toEqual([]);
   });
 
-  it('is taken with the key for a role', async () => {
+  it('assumes a role with the key', async () => {
     await using fake = await sts();
     expect(await open(fake, { ...secret, roleARN: role })).toEqual(SESSION);
     expect(fake.asked).toMatchObject([
@@ -174,7 +174,7 @@ describe('a session', () => {
     ]);
   });
 
-  it('is taken with a token of an identity provider, without any key', async () => {
+  it('assumes a role with a web identity token, without any key', async () => {
     await using fake = await sts();
     expect(await open(fake, { roleARN: role, token: 'jwt' })).toEqual(SESSION);
     expect(fake.asked).toMatchObject([
@@ -182,7 +182,7 @@ describe('a session', () => {
     ]);
   });
 
-  it('says why the role is not to be had', async () => {
+  it('reports why AWS refuses the role', async () => {
     await using fake = await FakeAws.start(() =>
       refusal(403, 'AccessDenied', 'not authorized to perform: sts:AssumeRole'),
     );
@@ -193,7 +193,7 @@ describe('a session', () => {
   });
 });
 
-it('the plugin authenticates with this key and with nothing else that it may find', () => {
+it("pluginEnvironment passes the session's key, and disables all other sources of credentials", () => {
   expect(pluginEnvironment(SESSION)).toEqual({
     AWS_ACCESS_KEY_ID: SESSION.accessKeyID,
     AWS_SECRET_ACCESS_KEY: 'session secret',

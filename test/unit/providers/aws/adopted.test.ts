@@ -12,12 +12,12 @@ const CLUSTER = 'aws:eks/cluster:Cluster';
 const GROUP = 'aws:eks/nodeGroup:NodeGroup';
 const adopt = { id: ARN, deletionPolicy: 'Release' as const };
 
-describe('which cluster is meant', () => {
+describe('the ID of an EKS cluster to adopt', () => {
   it.each([
     [ARN, 'theirs', '123456789012', 'eu-central-1'],
     ['arn:aws-cn:eks:cn-north-1:123456789012:cluster/a_b-1', 'a_b-1', '123456789012', 'cn-north-1'],
     ['theirs', 'theirs', undefined, undefined],
-  ])('%s', (id, name, account, region) => {
+  ])('%s is parsed', (id, name, account, region) => {
     expect(clusterOfID(id)).toEqual({ name, ...(account && { account, region }) });
   });
 
@@ -27,14 +27,14 @@ describe('which cluster is meant', () => {
     [ARN, 'us-east-1', 'set spec.region'],
     ['arn:aws:ec2:eu-central-1:123456789012:vpc/vpc-1', 'eu-central-1', 'neither the name nor the ARN'],
     ['a/b', 'eu-central-1', 'neither the name nor the ARN'],
-  ])('%s in %s: %s', (id, region, expected) => {
+  ])('%s in %s has problem: %s', (id, region, expected) => {
     const problems = adoptProblems({ ...adopt, id }, region);
     if (expected) expect(problems[0]?.message).toContain(expected);
     else expect(problems).toEqual([]);
   });
 });
 
-describe('a look at the cluster', () => {
+describe('lookAtAdopted at AWS', () => {
   const described = {
     name: 'theirs',
     status: 'ACTIVE',
@@ -65,7 +65,7 @@ describe('a look at the cluster', () => {
     return await lookAtAdopted(fake.connection(), owner, wanted, account);
   }
 
-  it('tells what the program has to leave as it is', async () => {
+  it('returns the facts that the program has to preserve', async () => {
     expect(await look(described)).toEqual({
       isTaken: false,
       facts: {
@@ -90,11 +90,11 @@ describe('a look at the cluster', () => {
     ['others do', described, { body: { accessEntry: { tags: {} } } }, false],
     ['we do', described, { body: { accessEntry: { tags: { 'coppice-uid': owner.uid } } } }, true],
     ['EKS knows no entries', { ...described, accessConfig: { authenticationMode: 'CONFIG_MAP' } }, undefined, false],
-  ])('an access entry is ours where %s', async (_, cluster, entry, expected) => {
+  ])('manages the access entry depending on who created it: %s', async (_, cluster, entry, expected) => {
     expect((await look(cluster, entry)).facts.letIn).toBe(expected);
   });
 
-  it('knows by its tags that it was taken over already', async () => {
+  it('recognizes an adopted cluster by its tags', async () => {
     const tags = { team: 'shop', 'coppice-adopted-by': owner.uid };
     const { isTaken, facts } = await look({ ...described, tags });
     expect(isTaken).toBe(true);
@@ -105,11 +105,11 @@ describe('a look at the cluster', () => {
     ['is not there', described, 'other', '123456789012', 'has none of that name in eu-central-1'],
     ['is in another account', described, ARN, '999999999999', 'credentials are of account 999999999999'],
     ['is being deleted', { ...described, status: 'DELETING' }, ARN, '123456789012', 'it is DELETING'],
-  ])('refuses one that %s', async (_, cluster, id, account, expected) => {
+  ])('refuses a cluster that %s', async (_, cluster, id, account, expected) => {
     await expect(look(cluster, undefined, id, account)).rejects.toThrow(expected);
   });
 
-  it('does not take a refusal of AWS for a cluster that is not there', async () => {
+  it('does not report a cluster as missing when AWS refuses the call', async () => {
     await using fake = await FakeAws.start(() => refusal(403, 'AccessDenied'));
     const wanted = { ...clusterInputs(), adopt };
     const looking = lookAtAdopted(fake.connection(), owner, wanted, '123456789012');
@@ -117,7 +117,7 @@ describe('a look at the cluster', () => {
   });
 });
 
-describe('the program', () => {
+describe('the AWS program of an adopted cluster', () => {
   const found: AdoptedInputs['found'] = {
     name: 'theirs',
     roleArn: 'their-role',
@@ -160,7 +160,7 @@ describe('the program', () => {
     expect(graph.outputs).toMatchObject({ name: 'theirs', endpoint: 'https://one.eks.example' });
   });
 
-  it('changes of it only what is asked for', async () => {
+  it('changes only the requested fields of the cluster', async () => {
     const graph = await made({ kubernetesVersion: '1.36.3', authorizedNetworks: ['192.0.2.0/24'] });
     const { inputs, options } = graph.one(CLUSTER);
     expect(inputs).toMatchObject({ version: '1.36', vpcConfig: { publicAccessCidrs: ['192.0.2.0/24'] } });
@@ -171,13 +171,13 @@ describe('the program', () => {
   it.each([
     ['Release', { leaving: true }, { team: 'shop' }, true],
     ['Delete', { adopt: { id: ARN, deletionPolicy: 'Delete' as const } }, undefined, false],
-  ])('is retained unless the user said otherwise: %s', async (_, changes, tags, retained) => {
+  ])('retains the cluster unless deletionPolicy is Delete: %s', async (_, changes, tags, retained) => {
     const { inputs, options } = (await made(changes)).one(CLUSTER);
     expect(options.retainOnDelete ?? false).toBe(retained);
     if (tags) expect(inputs.tags).toEqual(tags);
   });
 
-  it('puts node groups of ours into its subnets, tagged as ours', async () => {
+  it("puts Coppice's node groups into the cluster's subnets, with the owner's tags", async () => {
     const graph = await pool({ zones: ['eu-central-1b', 'eu-central-1c'] });
     expect(graph.one(GROUP).inputs).toMatchObject({ subnetIds: ['subnet-b'], version: '1.35', clusterName: 'theirs' });
     expect(graph.one(GROUP).inputs.tags).toMatchObject({ 'coppice-uid': owner.uid });

@@ -15,13 +15,13 @@ async function listing(answer: Answer) {
   return await awsProvider({} as StackRunner, fake.endpoint).backups!.list(ctx, '');
 }
 
-it('list returns the objects of an answer whose root element has another name than AWS gives it', async () => {
+it('list returns the objects of an answer with an unusual root element', async () => {
   const body = '<ListObjectsV2Output><Contents><Key>a/b</Key><Size>3</Size></Contents></ListObjectsV2Output>';
   expect(await listing({ body })).toEqual([{ key: 'a/b', size: 3 }]);
 });
 
 it.each(['<html><body>Log in</body></html>', 'upstream timed out'])(
-  'list rejects, and returns no empty list, when a proxy answers in the place of S3: %j',
+  'list rejects, and returns no empty list, when a proxy answers instead of S3: %j',
   async (body) => {
     await expect(listing({ body })).rejects.toMatchObject({
       code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES',

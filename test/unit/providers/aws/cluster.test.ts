@@ -25,8 +25,8 @@ function rolesOf(graph: Graph): Record<string, { who: string; policies: string[]
   );
 }
 
-describe('EKS cluster', () => {
-  it('is private, known by access entries only, and encrypted with a key of its own', async () => {
+describe('an EKS cluster', () => {
+  it('has private nodes, access entries only, and Secrets encrypted with its own key', async () => {
     const graph = await made();
     const { inputs, options } = graph.one(CLUSTER);
     expect(inputs).toMatchObject({
@@ -54,7 +54,7 @@ describe('EKS cluster', () => {
     });
   });
 
-  it('keeps its add-ons while it sleeps: whoever wakes it would have to wait for them', async () => {
+  it('keeps its add-ons while it sleeps, so that no wake-up waits for them', async () => {
     const addons = async (changes: Partial<ManagedClusterInputs>) =>
       (await made(changes)).all(ADDON).map(({ name }) => name);
     const pools = [cloudPool({ minimum: 0, desired: 0 })];
@@ -62,12 +62,12 @@ describe('EKS cluster', () => {
     expect(await addons({ pools })).not.toContain('addon-coredns');
   });
 
-  it('can be reached from authorized networks only, when there are any', async () => {
+  it('is reachable from authorized networks only, if there are any', async () => {
     const { inputs } = (await made({ authorizedNetworks: ['192.0.2.0/24'] })).one(CLUSTER);
     expect(inputs.vpcConfig.publicAccessCidrs).toEqual(['192.0.2.0/24']);
   });
 
-  it('has roles that can do no more than each needs', async () => {
+  it('has roles with the least permissions', async () => {
     expect(rolesOf(await made())).toEqual({
       'shoot--shop--one-cluster': {
         who: 'eks.amazonaws.com sts:AssumeRole',
@@ -91,7 +91,7 @@ describe('EKS cluster', () => {
     });
   });
 
-  it("uses its partition's policies and principals", async () => {
+  it('uses the policies and principals of its partition', async () => {
     const roles = rolesOf(await made({ region: 'cn-north-1' }));
     expect(roles['shoot--shop--one-node']).toMatchObject({
       who: 'ec2.amazonaws.com.cn sts:AssumeRole',
@@ -99,7 +99,7 @@ describe('EKS cluster', () => {
     });
   });
 
-  it('is administered by whom the credentials belong to, whoever made it', async () => {
+  it('is administered by the principal of the credentials, whoever created it', async () => {
     const graph = await made();
     const principalArn = 'arn:aws:iam::123456789012:role/teams/coppice';
     expect(graph.one('aws:eks/accessEntry:AccessEntry').inputs).toMatchObject({ principalArn });
@@ -110,7 +110,7 @@ describe('EKS cluster', () => {
     });
   });
 
-  it('gives back how to reach it', async () => {
+  it('outputs how to reach it', async () => {
     expect((await made()).outputs).toEqual({
       name: 'shoot--shop--one',
       endpoint: 'https://one.eks.example',
@@ -125,13 +125,13 @@ describe('EKS cluster', () => {
     });
   });
 
-  it('says of everything whose it is', async () => {
+  it('tags all its resources with the owner', async () => {
     expect(untagged(await made({ pools: [cloudPool(), cloudPool({ name: 'spot', spot: true })] }))).toEqual([]);
   });
 });
 
-describe('add-ons', () => {
-  it('come in the version for the cluster, with pod network and identities before the nodes', async () => {
+describe('the add-ons of an EKS cluster', () => {
+  it("match the cluster's version; pod network and identities come before the nodes", async () => {
     const graph = await made();
     const addons = Object.fromEntries(
       graph.all(ADDON).map(({ inputs, options }) => [inputs.addonName, { inputs, options }]),
@@ -154,7 +154,7 @@ describe('add-ons', () => {
     expect(addons.coredns!.options.dependsOn).toEqual(['pool-default']);
   });
 
-  it('take their roles by Pod Identity', async () => {
+  it('get their roles by Pod Identity', async () => {
     const graph = await made();
     const identity = (name: string) => graph.one(ADDON, `addon-${name}`).inputs.podIdentityAssociations;
     expect(identity('vpc-cni')).toEqual([{ serviceAccount: 'aws-node', roleArn: '<role-cni.arn>' }]);
@@ -163,7 +163,7 @@ describe('add-ons', () => {
     ]);
   });
 
-  it("put the owner's tags on what they make themselves", async () => {
+  it('tag network interfaces and volumes that they create with the owner', async () => {
     const graph = await made();
     const configuration = (name: string) => JSON.parse(graph.one(ADDON, `addon-${name}`).inputs.configurationValues);
     expect(JSON.parse(configuration('vpc-cni').env.ADDITIONAL_ENI_TAGS)).toMatchObject({ 'coppice-uid': '0b3c' });
@@ -173,21 +173,21 @@ describe('add-ons', () => {
   it.each<[string, Partial<CloudPool>]>([
     ['no node', { minimum: 0, desired: 0 }],
     ['tainted nodes only', { taints: [{ key: 'gpu', effect: 'NoSchedule' }] }],
-  ])('that need a node are not waited for where there is %s', async (_what, changes) => {
+  ])('are not awaited if they need a node, in a cluster with %s', async (_what, changes) => {
     const graph = await made({ pools: [cloudPool(changes)] });
     const names = graph.all(ADDON).map(({ inputs }) => inputs.addonName);
     expect(names.sort()).toEqual(['eks-pod-identity-agent', 'kube-proxy', 'vpc-cni']);
   });
 });
 
-describe('node group', () => {
-  it('has as many nodes as its pool says', async () => {
+describe('an EKS node group', () => {
+  it('has as many nodes as its pool', async () => {
     const { inputs, options } = await madePool({ minimum: 1, maximum: 5, desired: 3 });
     expect(inputs.scalingConfig).toEqual({ minSize: 1, maxSize: 5, desiredSize: 3 });
     expect(options.ignoreChanges).toBeUndefined();
   });
 
-  it('is left alone by an apply while an autoscaler decides', async () => {
+  it('keeps its size on apply while an autoscaler decides', async () => {
     const pool = cloudPool({ minimum: 2 });
     delete pool.desired;
     const { inputs, options } = (await made({ pools: [pool] })).one(GROUP);
@@ -195,7 +195,7 @@ describe('node group', () => {
     expect(options.ignoreChanges).toEqual(['scalingConfig.desiredSize']);
   });
 
-  it('may be empty', async () => {
+  it('can be empty', async () => {
     const { inputs } = await madePool({ minimum: 0, maximum: 0, desired: 0 });
     expect(inputs.scalingConfig).toEqual({ minSize: 0, maxSize: 1, desiredSize: 0 });
   });
@@ -222,11 +222,11 @@ describe('node group', () => {
         ],
       },
     ],
-  ])('of %j', async (changes, expected) => {
+  ])('has machines that match pool %j', async (changes, expected) => {
     expect((await madePool(changes)).inputs).toMatchObject({ version: '1.36', ...expected });
   });
 
-  it('starts machines whose metadata a pod cannot reach, on an encrypted disk, tagged down to the volume', async () => {
+  it('has machines with metadata unreachable from pods, encrypted disks, and tags down to the volume', async () => {
     const graph = await made({ pools: [cloudPool({ diskGiB: 80 })] });
     const { inputs } = graph.one(TEMPLATE);
     expect(inputs.metadataOptions).toEqual({
@@ -249,7 +249,7 @@ describe('node group', () => {
     expect(graph.one(GROUP).inputs.launchTemplate).toEqual({ id: '<pool-default.id>', version: '7' });
   });
 
-  it('is replaced by a new one beside it when its machines become others, and only then', async () => {
+  it('is replaced beside the old one only when its machines change', async () => {
     const name = async (changes: Partial<CloudPool>) => (await madePool(changes)).inputs.nodeGroupName;
     const plain = await name({});
     expect(plain).toMatch(/^default-[0-9a-f]{8}$/);

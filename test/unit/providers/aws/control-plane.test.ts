@@ -32,10 +32,10 @@ const pool = (changes: Partial<ControlPlanePool> = {}): ControlPlanePool => ({
   ...changes,
 });
 
-describe('the endpoint of a control plane on machines', () => {
+describe('the AWS endpoint of a control plane on machines', () => {
   const made = () => graphOf(endpoint, { ...base, port: 6443 }, named);
 
-  it('is a network load balancer of a name that exists once, in the public subnets', async () => {
+  it('is a network load balancer with a unique name in the public subnets', async () => {
     const graph = await made();
     expect(graph.one('aws:lb/loadBalancer:LoadBalancer').inputs).toMatchObject({
       name: 'shoot--shop--one',
@@ -52,7 +52,7 @@ describe('the endpoint of a control plane on machines', () => {
     });
   });
 
-  it('leads to machines that serve, also a machine to itself', async () => {
+  it('forwards to healthy machines, also from a machine to itself', async () => {
     expect((await made()).one('aws:lb/targetGroup:TargetGroup').inputs).toMatchObject({
       targetType: 'instance',
       protocol: 'TCP',
@@ -62,7 +62,7 @@ describe('the endpoint of a control plane on machines', () => {
     });
   });
 
-  it('lets nobody else to the machines than the load balancer, and that to one port', async () => {
+  it('admits only the load balancer to the machines, on one port', async () => {
     const { ingress } = (await made()).one('aws:ec2/securityGroup:SecurityGroup', 'cluster').inputs;
     expect(ingress).toMatchObject([
       { self: true },
@@ -71,14 +71,14 @@ describe('the endpoint of a control plane on machines', () => {
     expect(ingress[1].cidrBlocks).toBeUndefined();
   });
 
-  it('says whose it is', async () => expect(untagged(await made())).toEqual([]));
+  it('tags all its resources with the owner', async () => expect(untagged(await made())).toEqual([]));
 });
 
-describe('the machines of a control plane', () => {
+describe('the AWS machines of a control plane', () => {
   const made = (changes: Partial<ControlPlanePool> = {}) =>
     graphOf(controlPlane, { ...base, endpoint: reached, pool: pool(changes) }, answers);
 
-  it('are as many as they are asked for, and AWS replaces none and takes none away', async () => {
+  it('have the requested number; AWS neither replaces nor removes any', async () => {
     const { inputs } = (await made()).one('aws:autoscaling/group:Group');
     expect(inputs).toMatchObject({
       name: 'shoot--shop--one-control-plane',
@@ -94,7 +94,7 @@ describe('the machines of a control plane', () => {
     expect(inputs.mixedInstancesPolicy).toBeUndefined();
   });
 
-  it('have no public address, IMDSv2, an encrypted disk with room for etcd, and what they are told, packed', async () => {
+  it('have no public address, IMDSv2, an encrypted disk with room for etcd, and compressed user data', async () => {
     const { inputs } = (await made()).one('aws:ec2/launchTemplate:LaunchTemplate');
     expect(inputs).toMatchObject({
       vpcSecurityGroupIds: ['sg-cluster'],
@@ -106,13 +106,13 @@ describe('the machines of a control plane', () => {
     expect(gunzipSync(Buffer.from(told, 'base64')).toString()).toBe('#cloud-config\n');
   });
 
-  it('keep keys out of the state of the program in the clear', async () => {
+  it("have no plain-text keys in the program's state", async () => {
     const { inputs } = (await made({ holdsKeys: true })).one('aws:ec2/launchTemplate:LaunchTemplate');
     // How Pulumi marks a secret on its way to the engine, which encrypts it.
     expect(JSON.stringify(inputs.userData)).toContain('4dabf18193072939515e22adb298388d');
   });
 
-  it('have another template once they hold no keys, so that all versions of the first go', async () => {
+  it('get another template once it holds no keys, so that all versions of the first are deleted', async () => {
     const template = async (holdsKeys: boolean) =>
       (await made({ holdsKeys })).one('aws:ec2/launchTemplate:LaunchTemplate');
     const [first, later] = [await template(true), await template(false)];
@@ -124,7 +124,7 @@ describe('the machines of a control plane', () => {
     );
   });
 
-  it('may do nothing in the account but pull images, and say whose they are', async () => {
+  it('may only pull images in the account, and are tagged with the owner', async () => {
     const graph = await made();
     const attached = graph.all('aws:iam/rolePolicyAttachment:RolePolicyAttachment');
     expect(attached.map(({ inputs }) => inputs.policyArn)).toEqual([
@@ -133,7 +133,7 @@ describe('the machines of a control plane', () => {
     expect(untagged(graph)).toEqual([]);
   });
 
-  it('and those for workloads reach each other', async () => {
+  it('and the machines of workloads reach each other', async () => {
     const { name: _, ...rest } = pool();
     const workers = [{ ...rest, name: 'workers' }];
     const graph = await graphOf(machines, { ...base, kubeletClients: [], pools: workers, endpoint: reached }, answers);

@@ -31,14 +31,14 @@ const DIFFERS =
   "Tried to delete resource record set [name='old.example.com.', type='A'] but the values provided do not match the current values";
 
 describe('a batch that Route 53 refuses', () => {
-  it('says of each change what is wrong with it', async () => {
+  it('reports what is wrong with each change', async () => {
     const { message } = await refused(batch(EXISTS, GONE));
     expect(message).toContain(EXISTS);
     expect(message).toContain(GONE);
     expect(message).toContain('zone example.com');
   });
 
-  it.each([EXISTS, GONE, DIFFERS])('is tried again by itself where somebody else was faster: %s', async (said) => {
+  it.each([EXISTS, GONE, DIFFERS])('is retryable after a concurrent change: %s', async (said) => {
     for (const body of [batch(said), error(said)])
       expect(await refused(body)).toMatchObject({
         code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES',
@@ -49,11 +49,11 @@ describe('a batch that Route 53 refuses', () => {
   it.each([
     'RRSet of type CNAME with DNS name api.example.com. is not permitted as it conflicts with other records with the same DNS name in zone example.com.',
     'RRSet of type A with DNS name api.example.com. is not permitted because a conflicting RRSet of type CNAME with the same DNS name already exists in zone example.com.',
-  ])("says so where somebody else's record is in the way: %s", async (said) => {
+  ])('reports a record of others that conflicts: %s', async (said) => {
     expect(await refused(batch(said))).toMatchObject({ code: 'ERR_INFRA_DEPENDENCIES' });
   });
 
-  it('asks for another name where that one cannot be in the zone', async () => {
+  it('asks for another name if the zone cannot hold this one', async () => {
     const said = 'RRSet with DNS name api.example.org. is not permitted in zone example.com.';
     expect(await refused(batch(said))).toMatchObject({
       code: 'ERR_CONFIGURATION_PROBLEM',

@@ -123,13 +123,13 @@ const CASES: Record<string, readonly [code: ErrorCode, text: string][]> = {
   ],
 };
 
-describe.each(Object.entries(CASES))('%s', (_what, cases) => {
-  it.each(cases)('%s: %s', (code, text) => {
+describe.each(Object.entries(CASES))('errors of AWS, %s', (_what, cases) => {
+  it.each(cases)('%s is classified as %s', (code, text) => {
     expect(classify(text)).toBe(code);
   });
 });
 
-describe('prose', () => {
+describe('classify of AWS errors', () => {
   it.each([
     'Throttling of the disk is expected',
     'the operation is Unsupported here',
@@ -139,7 +139,7 @@ describe('prose', () => {
     'resource /x/AccessDenied is fine',
     'context deadline exceeded',
     'aws:eks/cluster:Cluster cluster creating failed',
-  ])('is not looked at: %s', (text) => {
+  ])('ignores prose: %s', (text) => {
     expect(classify(text)).toBeUndefined();
   });
 });

@@ -279,13 +279,13 @@ const BY_TAGS: Case[] = [
   ],
 ];
 
-describe('a resource that exists already', () => {
-  it.each([...BY_NAME, ...BY_TAGS])('is found: %s %s', async (type, name, inputs, answer, id) => {
+describe('findExisting at AWS, for a resource that exists,', () => {
+  it.each([...BY_NAME, ...BY_TAGS])('finds it: %s %s', async (type, name, inputs, answer, id) => {
     await using fake = await FakeAws.start((asked) => answer(ownerTags, asked));
     expect(await look(fake, wanted(type, name, inputs))).toEqual({ id });
   });
 
-  it('is waited for while AWS still makes it: a cluster has no address before', async () => {
+  it('waits for a cluster that AWS is still creating, as it has no address yet', async () => {
     const being = async (status: string) => {
       await using fake = await FakeAws.start(() => ({ body: { cluster: { tags: ownerTags, status } } }));
       return await look(fake, wanted('aws:eks/cluster:Cluster', 'cluster'));
@@ -294,13 +294,13 @@ describe('a resource that exists already', () => {
     expect(await being('UPDATING')).toMatchObject({ id: expect.any(String) });
   });
 
-  it.each(BY_NAME)("is left alone when it is an earlier cluster's: %s %s", async (type, name, inputs, answer) => {
+  it.each(BY_NAME)('ignores one of an earlier cluster: %s %s', async (type, name, inputs, answer) => {
     await using fake = await FakeAws.start((asked) => answer(others, asked));
     expect(await look(fake, wanted(type, name, inputs))).toBeUndefined();
   });
 
   it.each(BY_TAGS.filter(([type]) => type.includes(':ec2/') || type.startsWith('aws:ec2/')))(
-    "is only asked for among the owner's own: %s %s",
+    'searches only among resources of the owner: %s %s',
     async (type, name, inputs, answer) => {
       await using fake = await FakeAws.start((asked) => answer(ownerTags, asked));
       await look(fake, wanted(type, name, inputs));
@@ -314,18 +314,18 @@ describe('a resource that exists already', () => {
   );
 });
 
-describe('a resource that does not exist', () => {
+describe('findExisting at AWS, for a resource that does not exist,', () => {
   it.each<[string, Answer]>([
     ['EKS does not know', { status: 404, body: { __type: 'ResourceNotFoundException', message: 'No cluster found' } }],
     ['Elastic Load Balancing does not know', refusal(400, 'LoadBalancerNotFound')],
     ['IAM does not know', refusal(404, 'NoSuchEntity')],
     ['EC2 does not know', refusalOfEC2(400, 'InvalidLaunchTemplateName.NotFoundException')],
-  ])('is none: %s', async (_what, answer) => {
+  ])('finds none: %s', async (_what, answer) => {
     await using fake = await FakeAws.start(() => answer);
     expect(await look(fake, wanted('aws:eks/cluster:Cluster', 'cluster'))).toBeUndefined();
   });
 
-  it('is none: a policy that a role of ours does not have', async () => {
+  it('finds none for a policy that is not attached to the role', async () => {
     await using fake = await FakeAws.start(({ action }) =>
       action === 'GetRole'
         ? xml(action, `<GetRoleResult><Role><Tags>${pairs(ownerTags)}</Tags></Role></GetRoleResult>`)
@@ -335,12 +335,12 @@ describe('a resource that does not exist', () => {
     expect(await look(fake, policy)).toBeUndefined();
   });
 
-  it('is none: an empty list', async () => {
+  it('finds none in an empty list', async () => {
     await using fake = await FakeAws.start(({ action }) => xml(action, '<vpcSet/>'));
     expect(await look(fake, wanted('aws:ec2/vpc:Vpc', 'vpc'))).toBeUndefined();
   });
 
-  it('is none: a key that waits for its end, and a NAT gateway that is gone', async () => {
+  it('finds none for a key that awaits deletion, or a deleted NAT gateway', async () => {
     await using fake = await FakeAws.start((asked) =>
       asked.action === 'GetResources'
         ? { body: { ResourceTagMappingList: [{ ResourceARN: 'arn:aws:kms:eu-central-1:1:key/k-1' }] } }
@@ -353,7 +353,7 @@ describe('a resource that does not exist', () => {
     expect(filtersOf(fake.asked.at(-1)!).state).toEqual(['pending', 'available']);
   });
 
-  it('is not taken for one where AWS does not say', async () => {
+  it('rejects when AWS does not answer', async () => {
     await using fake = await FakeAws.start(() => refusalOfEC2(503, 'RequestLimitExceeded'));
     await expect(look(fake, wanted('aws:ec2/vpc:Vpc', 'vpc'))).rejects.toMatchObject({
       code: 'ERR_INFRA_RATE_LIMITS_EXCEEDED',
@@ -361,7 +361,7 @@ describe('a resource that does not exist', () => {
   });
 });
 
-it('every type that our programs declare is looked for, or can be made again without harm', () => {
+it('all types that the AWS programs declare are searched for, or are idempotent', () => {
   const known = [...BY_NAME, ...BY_TAGS].map(([type]) => type);
   expect(Object.keys(NAMING).filter((type) => !known.includes(type) && !IDEMPOTENT.includes(type))).toEqual([]);
 });

@@ -15,8 +15,8 @@ const declared = (declare: () => unknown) =>
     return {};
   }, {});
 
-describe('house rules', () => {
-  it('refuse a resource whose name would be random', async () => {
+describe('the naming rules of AWS programs', () => {
+  it('refuse a resource with a random name', async () => {
     await expect(declared(() => new iam.Role('x', { assumeRolePolicy: '{}' }))).rejects.toThrow(
       'aws:iam/role:Role x has no physical name: use physicalName',
     );
@@ -25,18 +25,18 @@ describe('house rules', () => {
     );
   });
 
-  it('refuse a name that AWS would not take', async () => {
+  it('refuse a name that AWS would reject', async () => {
     const name = 'x'.repeat(65);
     await expect(declared(() => new iam.Role('x', { name, assumeRolePolicy: '{}' }))).rejects.toThrow(
       'is longer than 64 characters',
     );
   });
 
-  it('refuse a type of which nobody said how it is named', async () => {
+  it('refuse a type without an entry in NAMING', async () => {
     await expect(declared(() => new sqs.Queue('x', { name: 'x' }))).rejects.toThrow('is not said in NAMING');
   });
 
-  it('tag what was forgotten, and let nobody claim it for others', async () => {
+  it('add missing tags, and override a foreign owner', async () => {
     const graph = await declared(() => {
       new ec2.Vpc('vpc', { tags: { 'coppice-uid': 'of another', team: 'web' } });
       new ec2.Route('route', { routeTableId: 'rtb-1' });
@@ -50,11 +50,11 @@ describe('house rules', () => {
   });
 });
 
-describe('names', () => {
+describe('physical names at AWS', () => {
   const long = { technicalID: `shoot--${'n'.repeat(56)}` };
   const named = Object.entries(NAMING).filter(([, naming]) => typeof naming === 'object');
 
-  it.each(named)('of %s fit, are the same every time and differ by cluster and part', (type, naming) => {
+  it.each(named)('of %s fit the limit, are stable, and differ by cluster and part', (type, naming) => {
     const name = physicalName(type, long, 'a-part-of-some-length');
     expect(name.length).toBeLessThanOrEqual((naming as { longest: number }).longest);
     expect(physicalName(type, long, 'a-part-of-some-length')).toBe(name);
@@ -64,13 +64,13 @@ describe('names', () => {
     );
   });
 
-  it('are said of no type that is not named', () => {
+  it('are refused for types that are not named', () => {
     expect(() => physicalName('aws:ec2/vpc:Vpc', owner)).toThrow('has no name of ours');
     expect(Object.keys(TAGGING).filter((type) => !(type in NAMING))).toEqual([]);
   });
 });
 
-it('there is a program for each layer', () => {
+it('AWS has a program for each layer', () => {
   expect(Object.keys(programs).sort()).toEqual([
     'adopted',
     'cluster',

@@ -31,8 +31,8 @@ function recording(isMade = true) {
 
 const nobody = () => FakeAws.start(() => undefined);
 
-describe('EKS', () => {
-  it('is a network and, on it, a cluster, by programs of this provider', async () => {
+describe('the EKS provider', () => {
+  it('applies a network and then a cluster by its own programs', async () => {
     await using fake = await nobody();
     const { runner, requests, order } = recording();
     expect(await awsClusters(runner, fake.endpoint).apply(context(fake), cluster)).toEqual(made);
@@ -44,7 +44,7 @@ describe('EKS', () => {
     expect(requests.map(([, { tenant }]) => tenant)).toEqual([owner.namespace, owner.namespace]);
   });
 
-  it('goes in the opposite order, whether or not all of it was made', async () => {
+  it('destroys cluster and network in the opposite order, even if incomplete', async () => {
     await using fake = await nobody();
     for (const isMade of [true, false]) {
       const { runner, order } = recording(isMade);
@@ -53,7 +53,7 @@ describe('EKS', () => {
     }
   });
 
-  it('can be previewed before there is a network', async () => {
+  it('previews a cluster before its network exists', async () => {
     await using fake = await nobody();
     const { runner, requests } = recording(false);
     const changes = await awsClusters(runner, fake.endpoint).preview(context(fake), cluster);
@@ -64,14 +64,14 @@ describe('EKS', () => {
     expect(new Set(unmade.subnets.map(({ id }) => id)).size).toBe(3);
   });
 
-  it('has not drifted where it was never made', async () => {
+  it('reports no drift of a cluster that was never created', async () => {
     await using fake = await nobody();
     const { runner } = recording(false);
     expect(await awsClusters(runner, fake.endpoint).drift(context(fake), cluster)).toEqual([]);
     expect(await awsClusters(recording().runner, fake.endpoint).drift(context(fake), cluster)).toHaveLength(2);
   });
 
-  it('lets the plugin have the key and the region, and no other credentials', async () => {
+  it('passes the plugin the key and the region, and no other credentials', async () => {
     await using fake = await nobody();
     const { runner, requests } = recording();
     await awsClusters(runner, fake.endpoint).apply(context(fake), cluster);
@@ -83,7 +83,7 @@ describe('EKS', () => {
     expect(JSON.stringify(requests[0]![1].inputs)).not.toContain('hush');
   });
 
-  it('starts nothing with credentials that cannot work', async () => {
+  it('starts nothing with unusable credentials', async () => {
     await using fake = await nobody();
     const { runner, requests } = recording();
     await expect(awsClusters(runner, fake.endpoint).apply(context(fake, {}), cluster)).rejects.toMatchObject({
@@ -92,7 +92,7 @@ describe('EKS', () => {
     expect(requests).toEqual([]);
   });
 
-  it("knows AWS' errors by their codes, and what exists already", async () => {
+  it('classifies errors of AWS by their codes, and finds existing resources', async () => {
     await using fake = await FakeAws.start(({ action }) =>
       xml(action, '<vpcSet><item><vpcId>vpc-7</vpcId></item></vpcSet>'),
     );
@@ -104,7 +104,7 @@ describe('EKS', () => {
     expect(await findExisting(wanted, signal)).toEqual({ id: 'vpc-7' });
   });
 
-  it('is reached with a token of the role, where one is named', async () => {
+  it('issues kubeconfigs with a token of the configured role', async () => {
     await using fake = await FakeAws.start(({ action }) =>
       xml(
         action,
@@ -121,7 +121,7 @@ describe('EKS', () => {
     expect(new URL(url).searchParams.get('X-Amz-Security-Token')).toBe('session token');
   });
 
-  it('asks AWS whose the account is, and what is ours in it', async () => {
+  it("asks AWS for the account and the owner's resources in it", async () => {
     await using fake = await FakeAws.start(({ action }) =>
       action === 'GetResources'
         ? { body: { ResourceTagMappingList: [] } }

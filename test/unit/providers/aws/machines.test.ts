@@ -19,8 +19,8 @@ const made = (changes: Partial<MachinesInputs> = {}) => {
   return graphOf(machines, { ...inputs, pools: [machinePool()], ...changes }, answers);
 };
 
-describe('machines of hosted and self-managed clusters', () => {
-  it('are an Auto Scaling group per pool, of a name that exists once', async () => {
+describe('the AWS machines of hosted and self-managed clusters', () => {
+  it('are one Auto Scaling group per pool, with a unique name', async () => {
     const { inputs, options } = (await made()).one(GROUP);
     expect(inputs).toMatchObject({
       name: 'shoot--shop--one-default',
@@ -53,7 +53,7 @@ describe('machines of hosted and self-managed clusters', () => {
     });
   });
 
-  it('bear from when they are made what they were made as', async () => {
+  it('are tagged with pool and pool hash from their creation', async () => {
     const { inputs } = (await made({ pools: [machinePool({ hash: 'abc' })] })).one(
       'aws:ec2/launchTemplate:LaunchTemplate',
     );
@@ -70,7 +70,7 @@ describe('machines of hosted and self-managed clusters', () => {
     ]);
   });
 
-  it('are spot machines only, and replaced before they are taken, where the pool says so', async () => {
+  it('of a spot pool are spot machines only, and replaced before their interruption', async () => {
     const { inputs } = (await made({ pools: [machinePool({ spot: true })] })).one(GROUP);
     expect(inputs.launchTemplate).toBeUndefined();
     expect(inputs).toMatchObject({
@@ -82,7 +82,7 @@ describe('machines of hosted and self-managed clusters', () => {
     });
   });
 
-  it('are as many as an autoscaler wants, where one decides', async () => {
+  it('keep the number that an autoscaler decides', async () => {
     const pool = machinePool({ zones: ['eu-central-1c'] });
     delete pool.desired;
     const { inputs, options } = (await made({ pools: [pool] })).one(GROUP);
@@ -90,7 +90,7 @@ describe('machines of hosted and self-managed clusters', () => {
     expect(options.ignoreChanges).toEqual(['desiredCapacity']);
   });
 
-  it('let in each other, and the API server where it calls them', async () => {
+  it('admit each other, and API servers outside of the network', async () => {
     const ingress = async (kubeletClients: string[]) =>
       (await made({ kubeletClients })).one('aws:ec2/securityGroup:SecurityGroup').inputs.ingress;
     expect(await ingress([])).toMatchObject([{ self: true, protocol: '-1' }]);
@@ -100,7 +100,7 @@ describe('machines of hosted and self-managed clusters', () => {
     ]);
   });
 
-  it('say whose they are, and which group a pool is', async () => {
+  it('are tagged with the owner, and the group of each pool is an output', async () => {
     const graph = await made({ pools: [machinePool(), machinePool({ name: 'gpu' })] });
     expect(untagged(graph)).toEqual([]);
     expect(graph.outputs).toEqual({

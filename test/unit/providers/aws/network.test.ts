@@ -9,8 +9,8 @@ const ROUTE = 'aws:ec2/route:Route';
 
 const made = (changes: Partial<NetworkInputs> = {}) => graphOf(network, networkInputs(changes), answers);
 
-describe('network', () => {
-  it('has a private, a public and a pod subnet in each zone, in ranges that do not meet', async () => {
+describe('the AWS network of a cluster', () => {
+  it('has a private, a public and a pod subnet in each zone, with disjoint ranges', async () => {
     const graph = await made();
     const ranges = graph.all(SUBNET).map(({ name, inputs }) => [name, inputs.availabilityZone, inputs.cidrBlock]);
     expect(ranges.sort()).toEqual([
@@ -27,14 +27,14 @@ describe('network', () => {
     for (const { inputs } of graph.all(SUBNET)) expect(inputs.mapPublicIpOnLaunch).toBe(false);
   });
 
-  it('keeps the subnets of a zone where they are when another zone comes', async () => {
+  it('keeps the subnets of existing zones when a zone is added', async () => {
     const ranges = async (zones: string[]) =>
       Object.fromEntries((await made({ zones })).all(SUBNET).map(({ name, inputs }) => [name, inputs.cidrBlock]));
     const two = await ranges(['eu-central-1c', 'eu-central-1b']);
     expect(await ranges(['eu-central-1a', 'eu-central-1b', 'eu-central-1c'])).toMatchObject(two);
   });
 
-  it('tells load balancers and the CNI which subnets are theirs', async () => {
+  it('tags subnets for load balancers and the CNI', async () => {
     const graph = await made();
     const role = (name: string) =>
       Object.entries(graph.one(SUBNET, name).inputs.tags).filter(([key]) => key.startsWith('kubernetes.io/'));
@@ -44,7 +44,7 @@ describe('network', () => {
     expect(role('pods-eu-central-1a')).toEqual([shared, ['kubernetes.io/role/cni', '1']]);
   });
 
-  it('lets private and pod subnets out by the NAT gateway of their zone, and nothing in', async () => {
+  it('routes private and pod subnets to the NAT gateway of their zone, and admits nothing', async () => {
     const graph = await made();
     const wayOut = (subnet: string) => {
       const link = graph.one('aws:ec2/routeTableAssociation:RouteTableAssociation', subnet);
@@ -59,25 +59,25 @@ describe('network', () => {
     expect(graph.one('aws:ec2/defaultSecurityGroup:DefaultSecurityGroup').inputs.ingress).toBeUndefined();
   });
 
-  it('makes NAT gateways only after the way out, so that it goes before it', async () => {
+  it('creates NAT gateways after the internet route, and deletes them before it', async () => {
     const graph = await made();
     for (const nat of graph.all(NAT)) expect(nat.options.dependsOn).toEqual(['public']);
   });
 
-  it('takes no more Elastic IP addresses than three, however many zones there are', async () => {
+  it('uses three Elastic IP addresses at most, for any number of zones', async () => {
     const zones = ['a', 'b', 'c', 'd'].map((letter) => `us-west-2${letter}`);
     const graph = await made({ region: 'us-west-2', zones });
     expect(graph.all('aws:ec2/eip:Eip')).toHaveLength(3);
     expect(graph.one(ROUTE, 'private-us-west-2d').inputs.natGatewayId).toBe('<nat-us-west-2a.id>');
   });
 
-  it('reaches S3 past the NAT gateways from every private zone', async () => {
+  it('reaches S3 from every private zone without the NAT gateways', async () => {
     const { inputs } = (await made()).one('aws:ec2/vpcEndpoint:VpcEndpoint', 's3');
     expect(inputs).toMatchObject({ vpcEndpointType: 'Gateway', serviceName: 'com.amazonaws.eu-central-1.s3' });
     expect(inputs.routeTableIds).toHaveLength(3);
   });
 
-  it('leaves out zones that EKS cannot use, and says so when too few are left', async () => {
+  it('skips zones that EKS does not support, and rejects if too few remain', async () => {
     const zones = ['us-east-1b', 'us-east-1c', 'us-east-1e'];
     const { outputs } = await made({ region: 'us-east-1', zones });
     expect(outputs.subnets.map(({ zone }: { zone: string }) => zone)).toEqual(['us-east-1b', 'us-east-1c']);
@@ -86,7 +86,7 @@ describe('network', () => {
     );
   });
 
-  it('gives back what the layers above need', async () => {
+  it('outputs what the upper layers need', async () => {
     expect((await made()).outputs).toEqual({
       network: '<vpc.id>',
       subnets: ['a', 'b', 'c'].map((letter) => ({
@@ -100,7 +100,7 @@ describe('network', () => {
     });
   });
 
-  it('says of everything whose it is', async () => {
+  it('tags all its resources with the owner', async () => {
     const graph = await made();
     expect(untagged(graph)).toEqual([]);
     expect(graph.one('aws:ec2/vpc:Vpc').inputs.tags.Name).toBe('shoot--shop--one-vpc');
@@ -111,7 +111,7 @@ describe('network', () => {
     ['/25', { nodes: '10.0.0.0/25' }],
     ['no range', { nodes: '10.0.0.1/16' }],
     ['pods', { pods: '100.64.0.0/26' }],
-  ])('refuses a range that cannot be cut: %s', async (_what, cidrs) => {
+  ])('refuses a range that cannot be divided: %s', async (_what, cidrs) => {
     const inputs = networkInputs();
     await expect(made({ cidrs: { ...inputs.cidrs, ...cidrs } })).rejects.toThrow(/is no range for (nodes|pods) at AWS/);
   });

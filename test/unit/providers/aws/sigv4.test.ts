@@ -25,7 +25,7 @@ const bothSigned: typeof signHeaders = async (request, owner, at) => {
   return headers;
 };
 
-describe('a signed request', () => {
+describe('a request signed with Signature Version 4', () => {
   it.each([
     ['get-vanilla', 'GET', '/', {}, '', '5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31'],
     [
@@ -45,20 +45,20 @@ describe('a signed request', () => {
       'Param1=value1',
       'ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a',
     ],
-  ])("has the signature of AWS' test suite: %s", async (_name, method, path, headers, body, signature) => {
+  ])('has the signature of the AWS test suite: %s', async (_name, method, path, headers, body, signature) => {
     expect(signatureOf(await bothSigned({ method, url: new URL(path, HOST), headers, body }, key, scope))).toBe(
       signature,
     );
   });
 
-  it('signs a path as it is sent, encoded once more (computed with botocore 1.43.11)', async () => {
+  it('signs the path as sent, encoded once more (computed with botocore 1.43.11)', async () => {
     const url = new URL('/-._~0123456789abc%20d', HOST);
     expect(signatureOf(await bothSigned({ method: 'GET', url, headers: {}, body: '' }, key, scope))).toBe(
       '973e60ecddbe2975f4b17ca6608362e3d13ac16545a4ad64be3a8f4a683deb57',
     );
   });
 
-  it('says what was signed', async () => {
+  it('lists the signed headers', async () => {
     const headers = await bothSigned({ method: 'GET', url: new URL(HOST), headers: {}, body: '' }, key, scope);
     expect(headers.authorization).toContain(
       'AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, SignedHeaders=host;x-amz-date, ',
@@ -79,8 +79,8 @@ describe('a signed request', () => {
   });
 });
 
-describe('an object of S3', () => {
-  it('has its key encoded once where it is sent and where it is signed (S3 API reference, "Example: PUT Object")', async () => {
+describe('the request for an S3 object', () => {
+  it('encodes the key once in URL and signature (S3 API reference, "Example: PUT Object")', async () => {
     const url = new URL(`https://examplebucket.s3.amazonaws.com/${pathOfKey('test$file.text')}`);
     const headers = {
       date: 'Fri, 24 May 2013 00:00:00 GMT',
@@ -106,13 +106,13 @@ describe('an object of S3', () => {
     ['a b+c/ü&?.tar', '/a%20b%2Bc/%C3%BC%26%3F.tar'],
     ['100%.tar', '/100%25.tar'],
     ['plain/key-1_2.tar', '/plain/key-1_2.tar'],
-  ])('is asked for by its key: %s', async (name, path) => {
+  ])('has the path of key %s', async (name, path) => {
     const url = new URL(`https://bucket.s3.amazonaws.com/${pathOfKey(name)}`);
     expect(url.pathname).toBe(path);
     await bothSigned({ method: 'GET', url, headers: {}, body: '' }, key, { ...scope, service: 's3' });
   });
 
-  it('is listed by a query that is sent as it is signed', async () => {
+  it('lists with a query that is sent as signed', async () => {
     const url = new URL('https://bucket.s3.amazonaws.com/');
     url.searchParams.set('prefix', 'a b+c*');
     expect(asSigned(url).search).toBe('?prefix=a%20b%2Bc%2A');
@@ -131,7 +131,7 @@ describe('a presigned URL', () => {
       { ...key, sessionToken: 'TOKEN/+==' },
       '2790dd380f315a03f5c628ea03951a1e07f187b9aabf056004cb4046039c90a9',
     ],
-  ])('by %s credentials is what botocore 1.43.11 makes', async (_what, credentials, signature) => {
+  ])('by %s credentials equals that of botocore 1.43.11', async (_what, credentials, signature) => {
     const { origin, searchParams } = new URL(await presignUrl(request, credentials, sts));
     expect(origin).toBe('https://sts.eu-central-1.amazonaws.com');
     expect(Object.fromEntries(searchParams)).toEqual({

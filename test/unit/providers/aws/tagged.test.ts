@@ -21,8 +21,8 @@ const cloud = (arns: string[], others: (asked: Asked) => Answer | undefined = ()
     return { body: { PaginationToken: next, ResourceTagMappingList: page } };
   });
 
-describe('what bears our tags', () => {
-  it('is listed page by page, with whose it is', async () => {
+describe('taggedResources at AWS', () => {
+  it('lists all pages, with the owner of each resource', async () => {
     const arns = [`${ARN}:vpc/vpc-1`, `${ARN}:subnet/subnet-1`, 'arn:aws:eks:eu-central-1:123456789012:cluster/one'];
     await using fake = await cloud(arns);
     expect(await taggedResources(fake.connection())).toEqual([
@@ -34,7 +34,7 @@ describe('what bears our tags', () => {
     expect(fake.asked[0]!.input.TagFilters).toEqual([{ Key: 'coppice-technical-id' }]);
   });
 
-  it('is an error where AWS names the same page for ever', async () => {
+  it('rejects when AWS repeats the same page for ever', async () => {
     const page = { body: { PaginationToken: 'again', ResourceTagMappingList: [] } };
     await using fake = await FakeAws.start(() => page);
     await expect(taggedResources(fake.connection())).rejects.toThrow(
@@ -42,14 +42,14 @@ describe('what bears our tags', () => {
     );
   });
 
-  it('tells what it is among what the cluster has, by its name', async () => {
+  it('names the part of the cluster that a resource is', async () => {
     const named = (id: string, Name: string) => mapping(`${ARN}:launch-template/${id}`, { ...ownerTags, Name });
     const told = [named('lt-1', `${owner.technicalID}-pool-web`), named('lt-2', 'renamed-by-somebody')];
     await using fake = await FakeAws.start(() => ({ body: { ResourceTagMappingList: told } }));
     expect((await taggedResources(fake.connection())).map(({ part }) => part)).toEqual(['pool-web', undefined]);
   });
 
-  it('tells what a machine is and since when, and leaves out machines that are gone', async () => {
+  it('returns type and creation time of machines, and skips terminated ones', async () => {
     await using fake = await cloud([`${ARN}:instance/i-1`, `${ARN}:instance/i-gone`], ({ input }) => {
       const states = Object.entries(input).filter(([name]) => name.startsWith('Filter.2.Value.'));
       expect(states.map(([, state]) => state)).not.toContain('terminated');
@@ -72,7 +72,7 @@ describe('what bears our tags', () => {
     ]);
   });
 
-  it('has no NAT gateway that is gone', async () => {
+  it('skips deleted NAT gateways', async () => {
     await using fake = await cloud([`${ARN}:natgateway/nat-1`, `${ARN}:natgateway/nat-gone`], () =>
       xml('DescribeNatGateways', '<natGatewaySet><item><natGatewayId>nat-1</natGatewayId></item></natGatewaySet>'),
     );
@@ -83,12 +83,12 @@ describe('what bears our tags', () => {
     ['lives', { body: { KeyMetadata: { KeyState: 'Enabled', CreationDate: 1_700_000_000 } } }, 1],
     ['waits for its end', { body: { KeyMetadata: { KeyState: 'PendingDeletion' } } }, 0],
     ['is gone', { status: 400, body: { __type: 'NotFoundException', message: 'Key does not exist' } }, 0],
-  ])('has a key only while it %s', async (_what, answer, count) => {
+  ])('includes a key only while it %s', async (_what, answer, count) => {
     await using fake = await cloud([KEY], () => answer);
     expect(await taggedResources(fake.connection())).toHaveLength(count);
   });
 
-  it('is not to be had without permission', async () => {
+  it('rejects without permission', async () => {
     await using fake = await FakeAws.start(() => ({
       status: 400,
       body: { __type: 'com.amazonaws.tagging#AccessDeniedException', Message: 'not authorized: tag:GetResources' },
@@ -104,6 +104,6 @@ it.each([
   ['arn:aws:kms:eu-central-1:1:key/k', 'kms:key'],
   ['arn:aws:autoscaling:eu-central-1:1:autoScalingGroup:u:autoScalingGroupName/n', 'autoscaling:autoScalingGroup'],
   ['arn:aws:elasticloadbalancing:eu-central-1:1:loadbalancer/net/n/1', 'elasticloadbalancing:loadbalancer'],
-])('%s is of type %s', (arn, type) => {
+])('arnTypeOf %s is %s', (arn, type) => {
   expect(arnTypeOf(arn)).toBe(type);
 });

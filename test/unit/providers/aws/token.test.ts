@@ -20,16 +20,16 @@ const FORGED = [
 
 const urlOf = (token: string) => new URL(Buffer.from(token.slice('k8s-aws-v1.'.length), 'base64url').toString());
 
-describe('an identity token', () => {
-  it.each(FORGED)('is shown to no host that region %j would make', async (region) => {
+describe('openSession with a web identity token', () => {
+  it.each(FORGED)('contacts no host made from region %j', async (region) => {
     const role = 'arn:aws:iam::123456789012:role/deployer';
     const aws = { region, now: () => now, signal: new AbortController().signal };
     await expect(openSession({ role, token: 'identity-token' }, aws)).rejects.toThrow("part of a host's name");
   });
 });
 
-describe('EKS token', () => {
-  it('is a presigned question who asks, bound to one cluster, good for 14 minutes', async () => {
+describe('an EKS token', () => {
+  it('is a presigned GetCallerIdentity, bound to one cluster, valid for 14 minutes', async () => {
     const { token, expiresAt } = await eksToken('one', 'eu-central-1', key, now);
     expect(token).toMatch(/^k8s-aws-v1\.[A-Za-z0-9_-]+$/);
     expect(expiresAt).toBe('2015-08-30T12:50:00.000Z');
@@ -41,7 +41,7 @@ describe('EKS token', () => {
     expect(other.searchParams.get('X-Amz-Signature')).not.toBe(url.searchParams.get('X-Amz-Signature'));
   });
 
-  it('asks the STS of its partition', async () => {
+  it('uses the STS of its partition', async () => {
     expect(urlOf((await eksToken('one', 'cn-north-1', key, now)).token).host).toBe('sts.cn-north-1.amazonaws.com.cn');
   });
 
@@ -52,15 +52,15 @@ describe('EKS token', () => {
     ['us-isof-south-1', 'sts.us-isof-south-1.csp.hci.ic.gov'],
     ['eusc-de-east-1', 'sts.eusc-de-east-1.amazonaws.eu'],
     ['us-gov-west-1', 'sts.us-gov-west-1.amazonaws.com'],
-  ])('asks the STS of %s at %s', async (region, host) => {
+  ])('uses in region %s the STS at %s', async (region, host) => {
     expect(urlOf((await eksToken('one', region, key, now)).token).host).toBe(host);
   });
 
-  it.each(FORGED)('is made for no host that %j would make', async (region) => {
+  it.each(FORGED)('is not issued for a host made from region %j', async (region) => {
     await expect(eksToken('one', region, key, now)).rejects.toThrow("part of a host's name");
   });
 
-  it('comes in a kubeconfig that needs no command line tool', async () => {
+  it('is contained in a kubeconfig that needs no command line tool', async () => {
     const cluster = { name: 'one', endpoint: 'https://one.eks.example', certificateAuthority: 'CA\n', version: '1.36' };
     const { kubeconfig, expiresAt } = await eksKubeconfig(cluster, 'eu-central-1', key, now);
     const { token } = await eksToken('one', 'eu-central-1', key, now);

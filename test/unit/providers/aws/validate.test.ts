@@ -82,14 +82,14 @@ const cases: [what: string, changes: Partial<WantedCluster>, fields: string[]][]
   ],
 ];
 
-describe('EKS', () => {
-  it.each(cases)('%s', (_what, changes, fields) => {
+describe('validateCluster for EKS', () => {
+  it.each(cases)('names the wrong fields of %s', (_what, changes, fields) => {
     const problems = validateCluster({ ...cluster, ...changes }, profile);
     expect(problems.map(({ field }) => field)).toEqual(fields);
     for (const { code } of problems) expect(code).toBe('ERR_CONFIGURATION_PROBLEM');
   });
 
-  it('tells all problems at once, each with what would be right', () => {
+  it('reports all problems at once, each with the correct value', () => {
     const wrong = { ...cluster, zones: ['eu-central-1a'], ...cidrs({ services: '100.64.0.0/13' }) };
     expect(validateCluster(wrong, profile).map(({ message }) => message)).toEqual([
       'EKS needs two zones or more, eu-central-1a is only one: region eu-central-1 has eu-central-1a, eu-central-1b, eu-central-1c',
@@ -98,12 +98,12 @@ describe('EKS', () => {
   });
 });
 
-describe('the profile', () => {
+describe('the shipped profile for AWS', () => {
   const shipped = load(readFileSync('profiles/aws.yaml', 'utf8')) as CloudProfile;
   const { machineType, pods, services } = shipped.spec.defaults!;
 
   it.each(shipped.spec.regions.map(({ name, zones }) => [name, zones!.map((zone) => zone.name)] as const))(
-    'has defaults that EKS takes in %s',
+    'has defaults that EKS accepts in %s',
     (region, zones) => {
       const byDefault: WantedCluster = {
         ...cluster,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { itemsAt, parseRoot, parseXML, textAt } from '../../../../providers/aws/xml.ts';
 
-describe("AWS' XML", () => {
-  it('is text, elements and lists, whatever they are called', () => {
+describe('the XML parser for AWS', () => {
+  it('reads text, elements and lists of any name', () => {
     const answer = parseXML(
       `<?xml version="1.0" encoding="UTF-8"?>
        <R xmlns="http://ec2.amazonaws.com/doc/"><set><item><id>a</id></item><item><id>b</id></item></set><none/>
@@ -16,21 +16,21 @@ describe("AWS' XML", () => {
   });
 
   it.each(['<html><body>Log in<br></body></html>', '', 'upstream timed out', '<R><a></R>', '</R>', '<R>'])(
-    'is not what a proxy says: %j',
+    'returns nothing for an answer that is not XML: %j',
     (text) => {
       expect(parseXML(text)).toEqual({});
       expect(parseRoot(text)).toBeUndefined();
     },
   );
 
-  it('has a root element of any name', () => {
+  it('accepts a root element of any name', () => {
     for (const name of ['VersioningConfiguration', 'GetBucketVersioningOutput'])
       expect(textAt(parseRoot(`\uFEFF<${name}><Status>Enabled</Status></${name}>`), 'Status')).toBe('Enabled');
     expect(parseRoot('<VersioningConfiguration/>')).toBe('');
   });
 
   it.each(['<html><body>Log in</body></html>', '<HTML/>', '<a/><b/>', '<a>1</a><a>2</a>'])(
-    'has no root element in what a proxy says: %j',
+    'returns no root element for the answer of a proxy: %j',
     (text) => {
       expect(parseRoot(text)).toBeUndefined();
     },

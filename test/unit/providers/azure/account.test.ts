@@ -12,8 +12,8 @@ const azureWith =
   ({ path }: Asked): Answer =>
     path.includes(PERMISSIONS) ? { body: { value: permissions } } : about;
 
-describe('the check of an account', () => {
-  it('says which subscription it is, and that nothing is missing', async () => {
+describe('checkAccount at Azure', () => {
+  it('returns the subscription, and no missing permission', async () => {
     await using azure = await FakeAzure.start(azureWith([{ actions: ['*'], notActions: [] }]));
     expect(await checkAccount(context(), azure.endpoints)).toEqual({ id: subscription, missing: [] });
     const asked = azure.asked.slice(1);
@@ -25,7 +25,7 @@ describe('the check of an account', () => {
     expect(new URLSearchParams(azure.asked[0]!.body).get('scope')).toBe(`${azure.endpoints.management}/.default`);
   });
 
-  it('names what a Contributor may not: the roles of the cluster’s identity and of its administrator', async () => {
+  it("reports what a Contributor lacks: role assignments for the cluster's identity and administrator", async () => {
     const contributor = {
       actions: ['*'],
       notActions: ['Microsoft.Authorization/*/Delete', 'Microsoft.Authorization/*/Write'],
@@ -37,7 +37,7 @@ describe('the check of an account', () => {
     ]);
   });
 
-  it('reads all pages', async () => {
+  it('reads all pages of permissions', async () => {
     await using azure = await FakeAzure.start(({ path }) => {
       if (!path.includes(PERMISSIONS)) return enabled;
       if (path.includes('page=2')) return { body: { value: [{ actions: ['*'] }] } };
@@ -69,7 +69,7 @@ describe('the check of an account', () => {
     ],
   ];
 
-  it.each(refusals)('fails when the subscription %s', async (_what, about, code) => {
+  it.each(refusals)('rejects when the subscription %s', async (_what, about, code) => {
     await using azure = await FakeAzure.start(azureWith([], about));
     await expect(checkAccount(context(), azure.endpoints)).rejects.toMatchObject({
       code,
@@ -91,7 +91,7 @@ describe('the check of an account', () => {
     ['a dot that is only a dot', [{ actions: ['MicrosoftXNetwork/*'] }], needed],
   ];
 
-  it.each(roles)('understands roles with %s', (_what, permissions, missing) => {
+  it.each(roles)('finds missing permissions of roles with %s', (_what, permissions, missing) => {
     expect(missingOf(needed, permissions)).toEqual(missing);
   });
 });

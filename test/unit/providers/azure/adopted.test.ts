@@ -19,12 +19,12 @@ const POOL = 'azure-native:containerservice:AgentPool';
 const GRANT = 'azure-native:authorization:RoleAssignment';
 const adopt = { id: ID, deletionPolicy: 'Release' as const };
 
-describe('which cluster is meant', () => {
+describe('the ID of an AKS cluster to adopt', () => {
   it.each([
     [ID, 'group-1', 'theirs', subscription],
     [ID.replace('resourceGroups', 'resourcegroups'), 'group-1', 'theirs', subscription],
     ['group_(1).a/theirs', 'group_(1).a', 'theirs', undefined],
-  ])('%s', (id, resourceGroup, name, of) => {
+  ])('%s is parsed', (id, resourceGroup, name, of) => {
     expect(clusterOfID(id)).toEqual({ resourceGroup, name, ...(of && { subscription: of }) });
   });
 
@@ -36,14 +36,14 @@ describe('which cluster is meant', () => {
     ['../theirs', false],
     ['group-1/theirs?x=', false],
     [ID.replace('managedClusters', 'agentPools'), false],
-  ])('%s can be one: %s', (id, possible) => {
+  ])('%s is valid: %s', (id, possible) => {
     const profile = { spec: { regions: [], machineTypes: [] } } as unknown as Parameters<typeof validateCluster>[1];
     const problems = validateCluster({ ...clusterInputs({ pools: [] }), adopt: { ...adopt, id } }, profile);
     expect(problems.map(({ field }) => field)).toEqual(possible ? [] : ['adopt.id']);
   });
 });
 
-describe('a look at the cluster', () => {
+describe('lookAtAdopted at Azure', () => {
   const properties = {
     provisioningState: 'Succeeded',
     powerState: { code: 'Running' },
@@ -76,7 +76,7 @@ describe('a look at the cluster', () => {
     return await lookAtAdopted(context(), azure.endpoints, wanted);
   }
 
-  it('tells what the program has to know', async () => {
+  it('returns the facts that the program needs', async () => {
     expect(await look(described)).toEqual({
       isTaken: false,
       facts: {
@@ -95,7 +95,7 @@ describe('a look at the cluster', () => {
     expect((await look(described, { id: 'group-1/theirs' })).facts.id).toBe(ID);
   });
 
-  it('tells to whom others gave the role that lets us in, where only that does', async () => {
+  it('returns the holders of the administrator role where access depends on it', async () => {
     const others = [
       assignment('x', 'somebody'),
       assignment(roleAssignmentName(owner, 'administrator'), 'us'),
@@ -107,7 +107,7 @@ describe('a look at the cluster', () => {
   });
 
   const taken = { team: 'shop', 'coppice-adopted-by': owner.uid };
-  it('knows by its tags that it was taken over already, and then bears with what failed on it', async () => {
+  it('recognizes an adopted cluster by its tags, and then tolerates its failed state', async () => {
     const failed = { ...described, tags: taken, properties: { ...properties, provisioningState: 'Failed' } };
     const { isTaken, facts } = await look(failed);
     expect(isTaken).toBe(true);
@@ -127,13 +127,13 @@ describe('a look at the cluster', () => {
     ['is of another garden', { ...described, tags: other }, {}, 'taken over for WorkerCluster bank/two'],
     ['we made', { ...described, tags }, {}, 'it was made for WorkerCluster shop/one'],
     ['is to go back', described, { kubernetesVersion: '1.34' }, 'it runs Kubernetes 1.35.4, and 1.34 is older'],
-  ])('refuses one that %s', async (_, cluster, changes, expected) => {
+  ])('refuses a cluster that %s', async (_, cluster, changes, expected) => {
     const looking = look(cluster, changes);
     await expect(looking).rejects.toMatchObject({ code: 'ERR_CONFIGURATION_PROBLEM' });
     await expect(looking).rejects.toThrow(expected);
   });
 
-  it('does not take a refusal of Azure for a cluster that is not there', async () => {
+  it('does not report a cluster as missing when Azure refuses the call', async () => {
     await using azure = await FakeAzure.start(() => ({
       status: 403,
       body: { error: { code: 'AuthorizationFailed', message: 'no' } },
@@ -143,7 +143,7 @@ describe('a look at the cluster', () => {
   });
 });
 
-describe('the program', () => {
+describe('the Azure program of an adopted cluster', () => {
   const found: AdoptedInputs['found'] = {
     id: ID,
     resourceGroup: 'group-1',
@@ -191,7 +191,7 @@ describe('the program', () => {
     expect(graph.outputs).toMatchObject({ name: 'theirs', certificateAuthority: 'CERTIFICATE' });
   });
 
-  it('changes of it only what is asked for', async () => {
+  it('changes only the requested fields of the cluster', async () => {
     const changed = await made({ kubernetesVersion: '1.36.3', authorizedNetworks: ['192.0.2.0/24'] });
     const { inputs, options } = changed.one(CLUSTER);
     expect(inputs).toMatchObject({
@@ -209,7 +209,7 @@ describe('the program', () => {
   it.each([
     ['Release', { leaving: true }, { team: 'shop' }, true],
     ['Delete', { adopt: { id: ID, deletionPolicy: 'Delete' as const } }, undefined, false],
-  ])('is retained unless the user said otherwise: %s', async (_, changes, left, retained) => {
+  ])('retains the cluster unless deletionPolicy is Delete: %s', async (_, changes, left, retained) => {
     const { inputs, options } = (await made(changes)).one(CLUSTER);
     expect(options.retainOnDelete ?? false).toBe(retained);
     if (left) expect(inputs.tags).toEqual(left);
@@ -219,14 +219,14 @@ describe('the program', () => {
     ['it has local accounts', undefined, false],
     ['nobody gave us the role', ['somebody'], true],
     ['others gave us the role', ['somebody', 'us'], false],
-  ])('gives us the role of an administrator, where %s: %s', async (_, administrators, given) => {
+  ])('assigns Coppice the administrator role only if needed; where %s: %s', async (_, administrators, given) => {
     const graph = await made({}, administrators && { administrators });
     expect(graph.all(GRANT).map(({ inputs }) => inputs)).toEqual(
       given ? [expect.objectContaining({ scope: ID, principalId: 'us' })] : [],
     );
   });
 
-  it('puts agent pools of ours beside its own, tagged as ours', async () => {
+  it("puts Coppice's agent pools beside the existing ones, with the owner's tags", async () => {
     const inputs = await poolOf({ zones: ['2'] });
     expect(inputs).toMatchObject({
       resourceGroupName: 'group-1',
@@ -246,7 +246,7 @@ describe('the program', () => {
   });
 });
 
-it('is taken into the state where it was found, without what is wanted of it, and retained', async () => {
+it('an adopted AKS cluster is imported with its found inputs only, and retained', async () => {
   await using azure = await FakeAzure.start(() => undefined);
   const inputs = { resourceGroupName: 'group-1', resourceName: 'theirs' };
   const wanted = { urn: 'urn', type: CLUSTER, name: 'adopted', inputs: { ...inputs, tags: { ours: 'too' } } };
@@ -254,7 +254,7 @@ it('is taken into the state where it was found, without what is wanted of it, an
   expect(found).toEqual({ id: ID, retain: true, inputs });
 });
 
-it('is no drift that Azure upgrades a cluster whose upgrades others chose', () => {
+it("an upgrade by Azure is no drift when the cluster's upgrades are not managed", () => {
   const upgraded = { operation: 'update', resource: `${POOL} pool-a`, properties: ['orchestratorVersion'] };
   expect(driftOf([upgraded], { pools: [], adopt })).toEqual([]);
   expect(driftOf([upgraded], { pools: [] })).toEqual([upgraded]);

@@ -8,7 +8,7 @@ const of = (changes: Partial<CloudPool> = {}) => agentPoolOf(pool(changes), clus
 const nameOf = (changes: Partial<CloudPool> = {}) => agentPoolNameOf(pool(changes), of(changes));
 
 describe('an agent pool', () => {
-  it('has the machines, the number and the place that were asked for', () => {
+  it('has the requested machines, number and zones', () => {
     expect(of()).toMatchObject({
       mode: 'User',
       vmSize: 'Standard_D4s_v5',
@@ -25,7 +25,7 @@ describe('an agent pool', () => {
     expect(of()).not.toHaveProperty('minCount');
   });
 
-  it('is autoscaled between minimum and maximum when no number is given', () => {
+  it('autoscales between minimum and maximum without a fixed number', () => {
     expect(agentPoolOf(autoscaled({ minimum: 2, maximum: 9 }), cluster)).toMatchObject({
       count: 2,
       enableAutoScaling: true,
@@ -36,12 +36,12 @@ describe('an agent pool', () => {
     expect(agentPoolOf(pool({ desired: 0, minimum: 2 }), cluster, 7).count).toBe(0);
   });
 
-  it('has a disk of the size that was asked for, otherwise of AKS’ choice', () => {
+  it("has the requested disk size, or AKS' default", () => {
     expect(of({ diskGiB: 200 }).osDiskSizeGB).toBe(200);
     expect(of()).not.toHaveProperty('osDiskSizeGB');
   });
 
-  it('of spot machines pays the price on demand at most, loses evicted machines, and bears what AKS marks them with', () => {
+  it("of spot machines pays at most the on-demand price, deletes evicted machines, and has AKS' labels and taints", () => {
     expect(
       of({ spot: true, labels: { team: 'a' }, taints: [{ key: 'k', value: 'v', effect: 'NoExecute' }] }),
     ).toMatchObject({
@@ -55,12 +55,12 @@ describe('an agent pool', () => {
     expect(of().nodeTaints).toEqual([]);
   });
 
-  it('of machines with GPUs gets the driver', () => {
+  it('of GPU machines gets the driver', () => {
     expect(of({ gpu: 1 }).gpuProfile).toEqual({ driver: 'Install' });
     expect(of()).not.toHaveProperty('gpuProfile');
   });
 
-  it('tells its nodes and its bill which pool it is', () => {
+  it('labels its nodes and its bill with the pool', () => {
     expect(of({ labels: { 'multi-cluster.demo.io/pool': 'mine' } }).nodeLabels).toEqual({
       'multi-cluster.demo.io/pool': 'workers',
     });
@@ -70,11 +70,11 @@ describe('an agent pool', () => {
   it.each([
     [{ key: 'k', value: 'v', effect: 'NoSchedule' }, 'k=v:NoSchedule'],
     [{ key: 'k', effect: 'NoExecute' }, 'k=:NoExecute'],
-  ])('writes taint %o as AKS reads it', (taint, text) => {
+  ])('writes taint %o in the form of AKS', (taint, text) => {
     expect(taintText(taint)).toBe(text);
   });
 
-  it('has another name when AKS could not change it in place, and the same when it can', () => {
+  it('gets another name only for changes that AKS cannot make in place', () => {
     const changes: Partial<CloudPool>[] = [
       { machineType: 'Standard_D8s_v5' },
       { spot: true },

@@ -27,7 +27,7 @@ async function written(tags: Record<string, string> | undefined, what: 'ensure' 
   };
 }
 
-describe("somebody else's resource group of the bucket's name", () => {
+describe('a foreign resource group with the name of the bucket', () => {
   it.each([
     ['without tags', undefined],
     ['with tags of their own', { team: 'web' }],
@@ -42,7 +42,7 @@ describe("somebody else's resource group of the bucket's name", () => {
     });
   });
 
-  it('is not deleted with what is in it', async () => {
+  it('is not deleted', async () => {
     expect((await written({ team: 'web' }, 'remove')).writes).toEqual([]);
     expect((await written({ 'coppice-backup-seed-uid': 'uid-1' }, 'remove')).writes).toEqual([`DELETE ${GROUP}`]);
   });
@@ -59,7 +59,7 @@ async function listing(body: string) {
 }
 
 it.each(['<html><body>Log in</body></html>', 'upstream timed out'])(
-  'list rejects, and returns no empty list, when a proxy answers in the place of Blob Storage: %j',
+  'list rejects, and returns no empty list, when a proxy answers instead of Blob Storage: %j',
   async (body) => {
     await expect(listing(body)).rejects.toMatchObject({
       code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES',

@@ -17,7 +17,7 @@ const clusterOf = async (changes?: Partial<ManagedClusterInputs>) => (await decl
 const role = (id: string) => `/subscriptions/${subscription}/providers/Microsoft.Authorization/roleDefinitions/${id}`;
 
 describe('an AKS cluster', () => {
-  it('is in the resource group of its network, and keeps its nodes in one with a fixed name', async () => {
+  it('is in the resource group of its network, and its nodes are in a group with a fixed name', async () => {
     expect((await clusterOf()).inputs).toMatchObject({
       resourceName: 'shoot--shop--one',
       resourceGroupName: 'shoot--shop--one',
@@ -28,7 +28,7 @@ describe('an AKS cluster', () => {
     });
   });
 
-  it('gives pods addresses of their own by CNI overlay and Cilium, and nodes a way out by the NAT gateway', async () => {
+  it('has an overlay pod network with Cilium, and egress by the NAT gateway', async () => {
     expect((await clusterOf()).inputs.networkProfile).toEqual({
       networkPlugin: 'azure',
       networkPluginMode: 'overlay',
@@ -42,7 +42,7 @@ describe('an AKS cluster', () => {
     });
   });
 
-  it('stays at the version that was asked for, nodes too', async () => {
+  it('stays at the requested version, and so do its nodes', async () => {
     const { inputs } = await clusterOf();
     expect(inputs).toMatchObject({
       kubernetesVersion: '1.36.3',
@@ -52,7 +52,7 @@ describe('an AKS cluster', () => {
     expect((await plain).one(AGENT_POOL).inputs.orchestratorVersion).toBe('1.36.3');
   });
 
-  it('knows people by Entra ID only, and workloads by workload identity', async () => {
+  it('authenticates people by Entra ID only, and workloads by workload identity', async () => {
     expect((await clusterOf()).inputs).toMatchObject({
       disableLocalAccounts: true,
       enableRBAC: true,
@@ -62,7 +62,7 @@ describe('an AKS cluster', () => {
     });
   });
 
-  it('is an identity that may use the subnet of its nodes, before it starts, and nothing else', async () => {
+  it("has an identity that may only use the nodes' subnet, assigned before it starts", async () => {
     const graph = await declared();
     const { inputs, options } = graph.one(CLUSTER);
     expect(inputs.identity).toEqual({ type: 'UserAssigned', userAssignedIdentities: ['<identity.id>'] });
@@ -79,7 +79,7 @@ describe('an AKS cluster', () => {
     ]);
   });
 
-  it('makes Coppice its administrator, of this cluster and of no other', async () => {
+  it('makes Coppice administrator of this cluster only', async () => {
     const grants = (await declared()).all(GRANT).filter((grant) => grant.inputs.principalId === 'us');
     expect(grants).toHaveLength(1);
     const scope = `/subscriptions/${subscription}/resourceGroups/shoot--shop--one/providers/Microsoft.ContainerService/managedClusters/shoot--shop--one`;
@@ -87,13 +87,13 @@ describe('an AKS cluster', () => {
     expect(grants[0]!.options).toMatchObject({ deleteBeforeReplace: true, dependsOn: ['cluster'] });
   });
 
-  it('is open to the networks that were named and to its own nodes, to all when none was named', async () => {
+  it('is open to authorized networks and its own nodes, or to all without authorized networks', async () => {
     expect((await clusterOf()).inputs.apiServerAccessProfile).toEqual({ authorizedIPRanges: [] });
     const { inputs } = await clusterOf({ authorizedNetworks: ['198.51.100.0/24'] });
     expect(inputs.apiServerAccessProfile).toEqual({ authorizedIPRanges: ['198.51.100.0/24', '203.0.113.7/32'] });
   });
 
-  it('runs what AKS needs on a small pool of its own, over all zones, and lets nothing else in', async () => {
+  it("runs AKS' components on a small system pool over all zones, without other workloads", async () => {
     const { inputs } = await clusterOf();
     expect(inputs.agentPoolProfiles).toEqual([
       expect.objectContaining({
@@ -111,13 +111,13 @@ describe('an AKS cluster', () => {
     ]);
   });
 
-  it('does without zones where the region has none', async () => {
+  it('has no zones in a region without zones', async () => {
     const graph = await declared({ zones: [] });
     expect(graph.one(CLUSTER).inputs.agentPoolProfiles[0]).not.toHaveProperty('availabilityZones');
     expect(graph.one(AGENT_POOL).inputs).not.toHaveProperty('availabilityZones');
   });
 
-  it('has an agent pool for each pool, made after the cluster', async () => {
+  it('has an agent pool for each pool, created after the cluster', async () => {
     const graph = await declared({ pools: [pool(), autoscaled({ name: 'spot-gpu', spot: true })] });
     const pools = graph.all(AGENT_POOL);
     expect(pools.map(({ name }) => name)).toEqual(['pool-spot-gpu', 'pool-workers']);
@@ -138,7 +138,7 @@ describe('an AKS cluster', () => {
     expect(await countOf({ ...grown, name: 'new' })).toBe(2);
   });
 
-  it('shrinks no pool because Azure would not say how large it is', async () => {
+  it('shrinks no pool when Azure does not return its size', async () => {
     const call = (token: string) => {
       if (token.endsWith('getAgentPool')) throw refusal('RESPONSE 429: too many requests');
       return answers.call!(token, {});
@@ -147,19 +147,19 @@ describe('an AKS cluster', () => {
     await expect(asked).rejects.toThrow('429');
   });
 
-  it('can be declared without ranges and pools, to be taken away', async () => {
+  it('can be declared without ranges and pools for its deletion', async () => {
     const cidrs = { nodes: '', pods: '', services: '' };
     const graph = await declared({ pools: [], cidrs, zones: [], kubernetesVersion: '' });
     expect(graph.one(CLUSTER).inputs.resourceName).toBe('shoot--shop--one');
   });
 
-  it('says on everything that takes tags whose it is', async () => {
+  it('tags all resources that permit tags with the owner', async () => {
     for (const { type, inputs } of (await declared()).resources) {
       if (type !== GRANT) expect(inputs.tags, type).toMatchObject(tags);
     }
   });
 
-  it('gives back what access to it needs', async () => {
+  it('outputs what access to it needs', async () => {
     expect((await declared()).outputs).toEqual({
       name: 'shoot--shop--one',
       endpoint: 'https://shoot--shop--one-x.hcp.germanywestcentral.azmk8s.io',

@@ -26,10 +26,10 @@ const pool = (changes: Partial<ControlPlanePool> = {}): ControlPlanePool => ({
   ...changes,
 });
 
-describe('the endpoint of a control plane on machines', () => {
+describe('the Azure endpoint of a control plane on machines', () => {
   const made = () => graphOf(programs.endpoint!, { ...base, port: 6443 }, named);
 
-  it('is an address that stays and a load balancer at it, both Standard', async () => {
+  it('is a static address with a load balancer, both Standard', async () => {
     const graph = await made();
     expect(graph.one('azure-native:network:PublicIPAddress').inputs).toMatchObject({
       publicIpAddressName: 'shoot--shop--one-endpoint',
@@ -63,14 +63,14 @@ describe('the endpoint of a control plane on machines', () => {
     });
   });
 
-  it('lets clients to one port of the machines behind it', async () => {
+  it('admits clients to one port of the machines', async () => {
     const { inputs } = (await made()).one(WALL);
     expect(inputs.tags).toEqual(tags);
     expect(inputs.securityRules).toMatchObject([{ access: 'Allow', protocol: 'Tcp', destinationPortRange: '6443' }]);
   });
 });
 
-describe('the machines of a control plane', () => {
+describe('the Azure machines of a control plane', () => {
   const made = async (changes: Partial<ControlPlanePool> = {}) =>
     (await graphOf(programs['control-plane']!, { ...base, endpoint: reached, pool: pool(changes) }, named)).one(
       SCALE_SET,
@@ -84,7 +84,7 @@ describe('the machines of a control plane', () => {
     return marked.value;
   };
 
-  it('are a flexible scale set over the zones, of which Azure repairs none', async () => {
+  it('are a flexible scale set over the zones, without repairs by Azure', async () => {
     const inputs = await made();
     expect(inputs).toMatchObject({
       vmScaleSetName: 'shoot--shop--one-control-plane',
@@ -98,7 +98,7 @@ describe('the machines of a control plane', () => {
     expect((await profileOf()).priority).toBeUndefined();
   });
 
-  it('are behind the load balancer, in the private subnet, without addresses of the internet', async () => {
+  it('are behind the load balancer, in the private subnet, without public addresses', async () => {
     const [nodes] = (await profileOf()).networkProfile.networkInterfaceConfigurations;
     expect(nodes.networkSecurityGroup).toEqual({ id: 'the/wall' });
     expect(nodes.ipConfigurations).toEqual([
@@ -106,7 +106,7 @@ describe('the machines of a control plane', () => {
     ]);
   });
 
-  it('have room for etcd, and are told what they are told packed and kept secret', async () => {
+  it('have room for etcd, and their user data is compressed and secret', async () => {
     const { osProfile, storageProfile } = await profileOf();
     expect(storageProfile.osDisk.diskSizeGB).toBe(32);
     expect(gunzipSync(Buffer.from(osProfile.customData, 'base64')).toString()).toBe('#cloud-config');

@@ -89,7 +89,7 @@ const cases: [text: string, code: ErrorCode | undefined][] = [
   ['', undefined],
 ];
 
-describe('what Azure says', () => {
+describe('classify of Azure errors returns the code of', () => {
   it.each(cases)('%s', (text, code) => {
     expect(classify(text)).toBe(code);
   });

@@ -21,20 +21,20 @@ async function adopted(resource: typeof CLUSTER, answer: Answer | undefined) {
   return { found, paths: azure.asked.slice(1).map(({ path }) => path) };
 }
 
-describe('a resource that state does not know', () => {
-  it('is adopted when it bears the tags of the owner', async () => {
+describe('findExisting at Azure', () => {
+  it("finds a resource with the owner's tags", async () => {
     const { found, paths } = await adopted(CLUSTER, { body: { tags } });
     expect(found).toEqual({ id: clusterID });
     expect(paths).toEqual([`${clusterID}?api-version=2025-09-01`]);
   });
 
-  it('is left to whom it belongs, and not missed when it is not there', async () => {
+  it('ignores foreign and missing resources', async () => {
     expect((await adopted(CLUSTER, { body: { tags: { ...tags, 'coppice-uid': 'earlier' } } })).found).toBeUndefined();
     expect((await adopted(CLUSTER, { body: {} })).found).toBeUndefined();
     expect((await adopted(CLUSTER, undefined)).found).toBeUndefined();
   });
 
-  it('says whose it is where its type says so: pools within, role assignments by their name', async () => {
+  it('recognizes the owner of agent pools by inner tags, and of role assignments by name', async () => {
     expect((await adopted(POOL, { body: { properties: { tags } } })).found).toEqual({
       id: `${clusterID}/agentPools/workers12345`,
     });
@@ -44,20 +44,20 @@ describe('a resource that state does not know', () => {
     });
   });
 
-  it('is not looked for while its name is not known, nor when its type is not', async () => {
+  it('does not search without a known name or for an unknown type', async () => {
     const nameless = wanted(CLUSTER.type, { resourceGroupName: 'shoot--shop--one' });
     expect(await adopted(nameless, { body: { tags } })).toEqual({ found: undefined, paths: [] });
     expect(await adopted(wanted('azure-native:x:Y', {}), { body: { tags } })).toEqual({ found: undefined, paths: [] });
   });
 
-  it('is waited for while Azure still makes it: a cluster has no address before', async () => {
+  it('waits for a cluster that Azure is still creating, as it has no address yet', async () => {
     const being = (provisioningState: string) =>
       adopted(CLUSTER, { body: { tags, properties: { provisioningState } } });
     await expect(being('Creating')).rejects.toThrow('AKS cluster shoot--shop--one is still being created');
     expect((await being('Updating')).found).toEqual({ id: clusterID });
   });
 
-  it('is looked for with one token for all', async () => {
+  it('uses one token for all searches', async () => {
     await using azure = await FakeAzure.start(() => ({ body: { tags } }));
     const adopt = existingAt(azure.endpoints, context());
     await Promise.all([CLUSTER, POOL, GRANT].map((resource) => adopt(resource, new AbortController().signal)));
@@ -65,13 +65,13 @@ describe('a resource that state does not know', () => {
     expect(azure.asked.filter(({ method }) => method === 'GET')).toHaveLength(3);
   });
 
-  it('is an error when Azure does not say', async () => {
+  it('rejects when Azure does not answer', async () => {
     await expect(adopted(CLUSTER, { status: 503, body: '' })).rejects.toMatchObject({
       code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES',
     });
   });
 
-  it('can be of every type that the programs declare, by names that are known beforehand', async () => {
+  it('covers every type that the programs declare, by names known beforehand', async () => {
     const graphs = [
       await graphOf(programs.network!, networkInputs, answers),
       await graphOf(programs.cluster!, clusterInputs(), answers),

@@ -20,7 +20,7 @@ async function refused(own: Record<string, string> | undefined, ...pages: object
   );
 }
 
-it('refuses a group of the owner with something in it that is not, and names that', async () => {
+it('refuseForeignResources refuses an owned group with foreign resources, and names them', async () => {
   const ours = { id: 'ours', tags };
   expect(await refused(tags, [ours], [{ id: 'vm-1' }, { id: 'vm-2', tags: theirs }])).toMatch(
     /^resource group shoot--shop--one would go with .*: vm-1, vm-2/,
@@ -28,7 +28,7 @@ it('refuses a group of the owner with something in it that is not, and names tha
   expect(await refused(tags, [ours])).toBe('');
 });
 
-it('has nothing to say of a group that is not there, or of others', async () => {
+it('refuseForeignResources ignores missing and foreign groups', async () => {
   expect(await refused(undefined)).toBe('');
   expect(await refused(theirs, [{ id: 'vm-1' }])).toBe('');
 });

@@ -34,8 +34,8 @@ function recorder(changes: Change[] = []) {
   return { runner, requests };
 }
 
-describe('AKS', () => {
-  it('is two stacks, of which the upper one is told what the lower one made', async () => {
+describe('the AKS provider', () => {
+  it("applies two stacks, and passes the network's outputs to the cluster", async () => {
     const { runner, requests } = recorder();
     await azureClusters(runner).apply(context(), cluster);
     expect(requests.map(({ program }) => program)).toEqual([
@@ -45,7 +45,7 @@ describe('AKS', () => {
     expect((requests[1]!.inputs as { network: NetworkOutputs }).network).toEqual(network);
   });
 
-  it('shows the plugin who asks, and keeps only the proof from being seen', async () => {
+  it('passes the plugin its identity as settings, and only the secret as a credential', async () => {
     const { runner, requests } = recorder();
     await azureClusters(runner).preview(context(), cluster);
     for (const { credentials, settings } of requests) {
@@ -58,13 +58,13 @@ describe('AKS', () => {
     }
   });
 
-  it('finds the code in what Azure said', async () => {
+  it('finds the code in an error of Azure', async () => {
     const { runner, requests } = recorder();
     await azureClusters(runner).apply(context(), cluster);
     expect(requests[0]!.classify!({ text: 'Code="SkuNotAvailable"' })).toBe('ERR_INFRA_RESOURCES_DEPLETED');
   });
 
-  it('runs nothing with credentials that cannot be right', async () => {
+  it('starts nothing with unusable credentials', async () => {
     const { runner, requests } = recorder();
     await expect(azureClusters(runner).apply(context({}), cluster)).rejects.toMatchObject({
       code: 'ERR_INFRA_UNAUTHENTICATED',
@@ -73,40 +73,40 @@ describe('AKS', () => {
   });
 });
 
-describe('drift', () => {
+describe('drift at Azure', () => {
   const AKS = 'azure-native:containerservice:ManagedCluster cluster';
   const update = (resource: string, ...properties: string[]): Change => ({ operation: 'update', resource, properties });
   const of = (change: Change, changed: Partial<WantedCluster> = {}) => driftOf([change], { ...cluster, ...changed });
 
   const WORKERS = 'azure-native:containerservice:AgentPool pool-workers';
 
-  it('is what somebody changed', () => {
+  it('includes changes by others', () => {
     const tags = update('azure-native:network:VirtualNetwork network', 'tags');
     expect(of(tags)).toEqual([tags]);
     expect(of(update(WORKERS, 'count'))).toEqual([update(WORKERS, 'count')]);
     expect(of({ operation: 'delete', resource: WORKERS })).toEqual([{ operation: 'delete', resource: WORKERS }]);
   });
 
-  it('is not what Azure changes by itself', () => {
+  it('excludes changes that Azure makes by itself', () => {
     expect(of(update(AKS, 'agentPoolProfiles[1]', 'eTag'))).toEqual([]);
     expect(of(update(AKS, 'agentPoolProfiles', 'disableLocalAccounts'))).toEqual([update(AKS, 'disableLocalAccounts')]);
     expect(of(update(WORKERS, 'nodeImageVersion'))).toEqual([]);
   });
 
-  it('is looked for in both stacks', async () => {
+  it('is searched for in both stacks', async () => {
     const tags = update('azure-native:network:VirtualNetwork network', 'tags');
     const { runner } = recorder([tags, update(AKS, 'eTag')]);
     expect(await azureClusters(runner).drift(context(), cluster)).toEqual([tags, tags]);
   });
 
-  it('is not what the autoscaler decides', () => {
+  it('excludes sizes that the autoscaler decides', () => {
     expect(of(update(WORKERS, 'count'), { pools: [autoscaled()] })).toEqual([]);
     expect(of(update(WORKERS, 'count'), { pools: [pool(), autoscaled({ name: 'other' })] })).toHaveLength(1);
   });
 });
 
-describe('machines at Azure', () => {
-  it('are asked for where the profile says that Azure is', async () => {
+describe('the machine provider of Azure', () => {
+  it('lists machines at the endpoint of the profile', async () => {
     await using cloud = await FakeAzure.start(() => ({ body: {} }));
     const elsewhere = { ...profile, spec: { ...profile.spec, providerConfig: { endpoints: cloud.endpoints } } };
     const ctx = providerContext({ cloud: async () => ({ ...context(), profile: elsewhere }) });

@@ -24,8 +24,8 @@ preferences: {}
 users: [{name: clusterAdmin_g_c, user: ${user}}]
 `;
 
-describe('a kubeconfig for AKS', () => {
-  it('bears a token of Entra ID, and expires with it', async () => {
+describe('aksKubeconfig', () => {
+  it('returns a token of Entra ID and its expiry', async () => {
     await using azure = await FakeAzure.start(() => undefined);
     const { kubeconfig, expiresAt } = await aksKubeconfig(context(), azure.endpoints, outputs('false'));
     expect(load(kubeconfig)).toMatchObject({
@@ -36,7 +36,7 @@ describe('a kubeconfig for AKS', () => {
     expect(azure.asked.map(({ path }) => path)).toEqual([expect.stringMatching(/oauth2\/v2\.0\/token$/)]);
   });
 
-  it('is the administrator’s where a cluster that was adopted still has local accounts', async () => {
+  it("returns the administrator's token for an adopted cluster with local accounts", async () => {
     await using azure = await FakeAzure.start(() => ({
       body: { kubeconfigs: [{ name: 'a', value: encoded(ADMIN('{token: admin}')) }] },
     }));
@@ -53,14 +53,14 @@ describe('a kubeconfig for AKS', () => {
     });
   });
 
-  it('is refused where another parser would run a program for it', async () => {
+  it('refuses a kubeconfig in which another parser would run a program', async () => {
     await using azure = await FakeAzure.start(() => ({
       body: { kubeconfigs: [{ name: 'a', value: encoded(ADMIN('{<<: {exec: {command: id}}}')) }] },
     }));
     await expect(aksKubeconfig(context(), azure.endpoints, outputs('true'))).rejects.toThrow('has <<');
   });
 
-  it('is an error where AKS gives none', async () => {
+  it('rejects when AKS returns none', async () => {
     await using azure = await FakeAzure.start(() => ({ body: { kubeconfigs: [] } }));
     await expect(aksKubeconfig(context(), azure.endpoints, outputs('true'))).rejects.toMatchObject({
       code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES',

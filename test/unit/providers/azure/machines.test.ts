@@ -14,8 +14,8 @@ const declared = async (changes?: Partial<MachinesInputs>) =>
 const setOf = async (changes: Partial<MachinePool>) =>
   (await declared({ pools: [machinePool(changes)] })).one(SCALE_SET).inputs;
 
-describe('machines for a control plane of ours', () => {
-  it('are a flexible scale set per pool, over the zones', async () => {
+describe('the Azure machines of hosted and self-managed clusters', () => {
+  it('are one flexible scale set per pool, over the zones', async () => {
     expect((await declared()).one(SCALE_SET).inputs).toMatchObject({
       vmScaleSetName: 'shoot--shop--one-workers',
       resourceGroupName: 'shoot--shop--one',
@@ -29,7 +29,7 @@ describe('machines for a control plane of ours', () => {
     expect((await setOf({ zones: ['3'] })).zones).toEqual(['3']);
   });
 
-  it('are in the private subnet, behind the wall, and may do nothing at Azure', async () => {
+  it('are in the private subnet behind the security group, without permissions at Azure', async () => {
     const { identity, virtualMachineProfile } = (await declared()).one(SCALE_SET).inputs;
     expect(identity).toBeUndefined();
     expect(virtualMachineProfile.networkProfile.networkInterfaceConfigurations).toEqual([
@@ -44,7 +44,7 @@ describe('machines for a control plane of ours', () => {
     ]);
   });
 
-  it('let nobody in but the API server to kubelets, where it has to call them', async () => {
+  it('admit nobody but the API server to kubelets, if it is outside of the network', async () => {
     expect((await declared()).one(WALL).inputs).toMatchObject({ securityRules: [], tags });
     const { inputs } = (await declared({ kubeletClients: ['198.51.100.0/24'] })).one(WALL);
     expect(inputs.securityRules).toEqual([
@@ -58,7 +58,7 @@ describe('machines for a control plane of ours', () => {
     ]);
   });
 
-  it('start from the image with what cloud-init is told, and take no password', async () => {
+  it("start from the image with cloud-init's user data, and accept no password", async () => {
     const { osProfile, storageProfile } = (await setOf({ diskGiB: 100 })).virtualMachineProfile;
     expect(Buffer.from(osProfile.customData, 'base64').toString()).toBe('#cloud-config');
     expect(osProfile.linuxConfiguration).toMatchObject({
@@ -71,14 +71,14 @@ describe('machines for a control plane of ours', () => {
     });
   });
 
-  it('bear from when they are made what they were made as, apart from what cloud-init is told', async () => {
+  it("keep their pool hash in userData, apart from cloud-init's data", async () => {
     const { userData, osProfile } = (await setOf({ hash: 'abc' })).virtualMachineProfile;
     expect(Buffer.from(userData, 'base64').toString()).toBe('abc');
     expect(Buffer.from(osProfile.customData, 'base64').toString()).toBe('#cloud-config');
     expect((await declared()).one(SCALE_SET).inputs.virtualMachineProfile).not.toHaveProperty('userData');
   });
 
-  it('of spot pay the price on demand at most, and go when they are evicted', async () => {
+  it('of a spot pool pay at most the on-demand price, and are deleted on eviction', async () => {
     expect((await setOf({ spot: true })).virtualMachineProfile).toMatchObject({
       priority: 'Spot',
       evictionPolicy: 'Delete',
@@ -87,7 +87,7 @@ describe('machines for a control plane of ours', () => {
     expect((await declared()).one(SCALE_SET).inputs.virtualMachineProfile).not.toHaveProperty('priority');
   });
 
-  it('are as many as an autoscaler made them', async () => {
+  it('keep the number that an autoscaler decided', async () => {
     const { desired: _, ...grown } = machinePool({ name: 'grown', minimum: 2 });
     const capacityOf = async (pool: MachinePool) =>
       (await declared({ pools: [pool] })).one(SCALE_SET).inputs.sku.capacity;
@@ -95,7 +95,7 @@ describe('machines for a control plane of ours', () => {
     expect(await capacityOf({ ...grown, name: 'new' })).toBe(2);
   });
 
-  it('are known by group and pool', async () => {
+  it('are listed by group and pool', async () => {
     expect((await declared()).outputs).toEqual({
       extra: { securityGroup: '<machines.id>' },
       groups: { workers: 'shoot--shop--one-workers' },
@@ -105,7 +105,7 @@ describe('machines for a control plane of ours', () => {
   it.each([
     ['/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/images/i', 'id'],
     ['/CommunityGalleries/gardenlinux/Images/g/Versions/1', 'communityGalleryImageId'],
-  ])('take image %s', (image, key) => {
+  ])('use image %s', (image, key) => {
     expect(imageReferenceOf(image)).toEqual({ [key]: image });
   });
 });

@@ -18,20 +18,20 @@ const makers: [what: string, of: (owner: Owner) => string, longest: number][] = 
   ['scale set', (of) => names.scaleSetName(of, 'workers'), 64],
 ];
 
-describe('physical names', () => {
-  it.each(makers)('of the %s begin with the technical id and fit', (_what, of, longest) => {
+describe('physical names at Azure', () => {
+  it.each(makers)('of the %s begin with the technical ID and fit the limit', (_what, of, longest) => {
     expect(of(owner)).toMatch(/^wc--shop--one(-[a-z]+)?$/);
     expect(of(long).length).toBeLessThanOrEqual(longest);
     expect(of(long)).toMatch(/^wc--x+.*[a-z0-9]$/);
     expect(of(long)).toBe(of({ ...long }));
   });
 
-  it.each(makers)('of the %s stay apart when they are cut', (_what, of) => {
+  it.each(makers)('of the %s stay different after truncation', (_what, of) => {
     expect(of(long)).not.toBe(of({ ...long, technicalID: `${long.technicalID.slice(0, -1)}b` }));
   });
 
   it.each(['workers', 'a', 'pool12345678', 'a-b', '1st', 'gpu-spot-big', 'system', '7-7-7'])(
-    'of a pool %s begin like it and are such as AKS takes',
+    'of pool %s begin like it and are valid for AKS',
     (pool) => {
       expect(names.agentPoolName(pool, {})).toMatch(/^[a-z][a-z0-9]{0,11}$/);
       expect(names.agentPoolName(pool, {}).slice(0, 2)).toContain(pool[0]);
@@ -39,7 +39,7 @@ describe('physical names', () => {
     },
   );
 
-  it('of pools that differ by a hyphen, or in what AKS cannot change, differ', () => {
+  it('of pools differ for a hyphen or a property that AKS cannot change', () => {
     expect(new Set(['ab', 'a-b', 'a--b', 'ab-'].map((pool) => names.agentPoolName(pool, {}))).size).toBe(4);
     expect(names.agentPoolName('ab', { vmSize: 'big' })).not.toBe(names.agentPoolName('ab', { vmSize: 'small' }));
     expect(names.agentPoolName('ab', { vmSize: 'big' })).toBe(names.agentPoolName('ab', { vmSize: 'big' }));

@@ -14,19 +14,19 @@ const declaring = (declare: () => object) =>
     {},
   );
 
-describe('every resource', () => {
-  it('must have a physical name', async () => {
+describe('each resource of an Azure program', () => {
+  it('is refused without a physical name', async () => {
     const nameless = declaring(() => new NatGateway('nat', { resourceGroupName: 'g', tags }));
     await expect(nameless).rejects.toThrow('azure-native:network:NatGateway nat has no natGatewayName');
   });
 
-  it('must bear the tags of its owner', async () => {
+  it("is refused without the owner's tags", async () => {
     const { 'coppice-uid': _, ...some } = tags;
     const args = { resourceGroupName: 'g', natGatewayName: 'n', tags: some };
     await expect(declaring(() => new NatGateway('nat', args))).rejects.toThrow('lacks the tags coppice-uid');
   });
 
-  it('must be of a type of which it is known what names it', async () => {
+  it('is refused if the property with its name is unknown', async () => {
     const unknown = declaring(() => new RouteTable('routes', { resourceGroupName: 'g', tags }));
     await expect(unknown).rejects.toThrow('which property names it?');
   });

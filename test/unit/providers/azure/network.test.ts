@@ -5,8 +5,8 @@ import { answers, networkInputs, tags } from './fixtures.ts';
 
 const plain = graphOf(programs.network!, networkInputs, answers);
 
-describe('the network of a cluster', () => {
-  it('is in a resource group of its own, in the region', async () => {
+describe('the Azure network of a cluster', () => {
+  it('is in its own resource group in the region', async () => {
     const { resources } = await plain;
     expect(resources.map(({ type }) => type)).toEqual([
       'azure-native:network:NatGateway',
@@ -20,7 +20,7 @@ describe('the network of a cluster', () => {
     }
   });
 
-  it('has one private subnet, whose only way out is the NAT gateway', async () => {
+  it('has one private subnet, with the NAT gateway as its only egress', async () => {
     const graph = await plain;
     expect(graph.one('azure-native:network:VirtualNetwork').inputs).toMatchObject({
       addressSpace: { addressPrefixes: ['10.0.0.0/20'] },
@@ -38,7 +38,7 @@ describe('the network of a cluster', () => {
     });
   });
 
-  it('has fixed names, and says on everything whose it is', async () => {
+  it("has fixed names and the owner's tags", async () => {
     const graph = await plain;
     expect(graph.one('azure-native:network:VirtualNetwork').inputs.virtualNetworkName).toBe('shoot--shop--one');
     expect(graph.one('azure-native:network:NatGateway').inputs.natGatewayName).toBe('shoot--shop--one-nat');
@@ -46,7 +46,7 @@ describe('the network of a cluster', () => {
     for (const { inputs, type } of graph.resources) expect(inputs.tags, type).toEqual(tags);
   });
 
-  it('gives the layers on it what they need', async () => {
+  it('outputs what the upper layers need', async () => {
     expect((await plain).outputs).toEqual({
       network: '<network.id>',
       subnets: [{ id: '<network.id>/subnets/nodes' }],

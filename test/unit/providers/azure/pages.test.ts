@@ -19,8 +19,8 @@ const READERS: [what: string, read: (azure: FakeAzure) => Promise<unknown>][] = 
   ['machines', (azure) => azureMachines({} as never, () => azure.endpoints).machines(context(), ['workers'])],
 ];
 
-describe('a list that goes on at another host', () => {
-  it.each(READERS)('is an error, not half of %s, and nobody else gets the token', async (_what, read) => {
+describe('a list of Azure whose next page is at another host', () => {
+  it.each(READERS)('rejects and returns no part of the %s, and sends the token nowhere else', async (_what, read) => {
     await using elsewhere = await FakeAzure.start(() => ({ body: { value: [] } }));
     await using azure = await FakeAzure.start(() => ({
       body: { tags, state: 'Enabled', value: [], nextLink: `${elsewhere.endpoints.management}/next` },
@@ -33,7 +33,7 @@ describe('a list that goes on at another host', () => {
   });
 });
 
-describe('pages', () => {
+describe('allPages at Azure', () => {
   const management = 'https://management.azure.com';
   const read = (nextLink: string) =>
     allPages<number>(`${management}/first`, 'numbers', { management }, async (url) =>
@@ -43,7 +43,7 @@ describe('pages', () => {
   it.each([
     ['with the port', 'https://management.azure.com:443/next'],
     ['in capitals', 'https://Management.Azure.com/next'],
-  ])('are the same host %s', async (_what, link) => {
+  ])('accepts the same host %s', async (_what, link) => {
     expect(await read(link)).toEqual([1, 2]);
   });
 
@@ -53,16 +53,16 @@ describe('pages', () => {
     'http://management.azure.com/next',
     'https://management.azure.com:444/next',
     '/next',
-  ])('are not followed to %s', async (link) => {
+  ])('does not follow %s', async (link) => {
     await expect(read(link)).rejects.toThrow('numbers: the list goes on at another host');
   });
 
-  it('that name each other for ever are an error', async () => {
+  it('rejects pages that name each other for ever', async () => {
     const page = { value: [1], nextLink: `${management}/next` };
     await expect(allPages('x', 'numbers', { management }, async () => page)).rejects.toThrow('more than 1000 pages');
   });
 
-  it('end where there is no list', async () => {
+  it('is empty without a list', async () => {
     expect(await allPages(`${management}/x`, 'x', { management }, async () => undefined)).toEqual([]);
   });
 });

@@ -10,8 +10,8 @@ const row = (name: string, location: string, rowTags: Record<string, string> = t
   tags: rowTags,
 });
 
-describe('what bears our tags', () => {
-  it('is found on all pages, in the region, with whose it is', async () => {
+describe('taggedResources at Azure', () => {
+  it('lists all pages in the region, with the owner of each resource', async () => {
     await using azure = await FakeAzure.start(({ body }) => {
       const { $skipToken } = JSON.parse(body).options;
       if ($skipToken === 'more')
@@ -30,13 +30,13 @@ describe('what bears our tags', () => {
     ]);
   });
 
-  it('tells the pool of a scale set', async () => {
+  it('returns the pool of a scale set', async () => {
     const data = [row('a', 'germanywestcentral', { ...tags, 'coppice-pool': 'web' })];
     await using azure = await FakeAzure.start(() => ({ body: { data } }));
     expect((await taggedResources(context(), azure.endpoints)).map(({ part }) => part)).toEqual(['pool-web']);
   });
 
-  it('is looked for in the subscription of the credentials, by our tags, groups and all', async () => {
+  it('searches the subscription of the credentials by tag, including resource groups', async () => {
     await using azure = await FakeAzure.start(() => ({ body: { data: [] } }));
     expect(await taggedResources(context(), azure.endpoints)).toEqual([]);
     const { method, path, body } = azure.asked[1]!;

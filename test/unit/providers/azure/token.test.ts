@@ -8,8 +8,8 @@ const { clientSecret: _, ...nobody } = secret;
 const federated = { ...nobody, token: 'assertion' };
 const account = (credentials: Record<string, string>) => ({ id: 'azure', credentials });
 
-describe('a token of Entra ID', () => {
-  it('is asked for with the secret, and known to expire', async () => {
+describe('entraToken', () => {
+  it('returns a token with its expiry for the client secret', async () => {
     await using azure = await FakeAzure.start(() => undefined);
     const token = await entraToken(context(), azure.endpoints, AKS_SCOPE);
     expect(token).toEqual({ token: TOKEN, expiresAt: '2026-11-20T10:59:59.000Z' });
@@ -23,7 +23,7 @@ describe('a token of Entra ID', () => {
     });
   });
 
-  it('is asked for with the token of somebody who is trusted', async () => {
+  it('uses the token of a trusted identity', async () => {
     await using azure = await FakeAzure.start(() => undefined);
     await entraToken(context(federated), azure.endpoints, 'scope');
     expect(Object.fromEntries(new URLSearchParams(azure.asked[0]!.body))).toEqual({
@@ -78,7 +78,7 @@ describe('a token of Entra ID', () => {
     ['no token', { body: {} }, 'ERR_RETRYABLE_INFRA_DEPENDENCIES', 'without a token'],
   ];
 
-  it.each(refusals)('is refused for %s with a code and in one line', async (_what, answer, code, message) => {
+  it.each(refusals)('reports %s with a code in one line', async (_what, answer, code, message) => {
     await using azure = await FakeAzure.start(
       () => undefined,
       () => answer,
@@ -88,7 +88,7 @@ describe('a token of Entra ID', () => {
     expect((error as Error).message).not.toMatch(/\n|hush|Trace ID/);
   });
 
-  it('waits for nobody who cannot be reached', async () => {
+  it('rejects when Entra ID is unreachable', async () => {
     await using azure = await FakeAzure.start(() => undefined);
     const endpoints = { ...azure.endpoints, login: 'http://127.0.0.1:1' };
     await expect(entraToken(context(), endpoints, 'scope')).rejects.toMatchObject({
@@ -97,15 +97,15 @@ describe('a token of Entra ID', () => {
     });
   });
 
-  it('is not waited for any longer once the call is given up', async () => {
+  it('rejects when its caller aborts', async () => {
     await using azure = await FakeAzure.start(() => undefined);
     const ctx = { ...context(), signal: AbortSignal.abort(new Error('given up')) };
     await expect(entraToken(ctx, azure.endpoints, 'scope')).rejects.toThrow('given up');
   });
 });
 
-describe('credentials', () => {
-  it('are read as Gardener writes them, white space around them is not theirs', () => {
+describe('Azure credentials', () => {
+  it('are read in the form of Gardener, without surrounding white space', () => {
     expect(credentialsOf(account({ ...secret, clientSecret: 'hush\n' }))).toEqual({
       clientID: client,
       tenantID: tenant,
@@ -126,13 +126,13 @@ describe('credentials', () => {
     ['a path for a tenant', { ...secret, tenantID: '../evil' }, 'tenantID of the Azure credentials is neither'],
   ];
 
-  it.each(unusable)('with %s are refused before Azure is asked', (_what, credentials, message) => {
+  it.each(unusable)('with %s are refused before any call to Azure', (_what, credentials, message) => {
     expect(() => credentialsOf(account(credentials))).toThrow(
       expect.objectContaining({ code: 'ERR_INFRA_UNAUTHENTICATED', message: expect.stringContaining(message) }),
     );
   });
 
-  it('reach the plugin by its environment, secrets apart from what may be seen', () => {
+  it('reach the plugin by its environment, secrets apart from other settings', () => {
     const ids = { ARM_CLIENT_ID: client, ARM_TENANT_ID: tenant, ARM_SUBSCRIPTION_ID: subscription };
     const bySecret = credentialsOf(account(secret));
     expect(pluginCredentials(bySecret)).toEqual({ ARM_CLIENT_SECRET: 'hush' });

@@ -54,7 +54,7 @@ const cases: [what: string, wanted: WantedCluster, fields: string[]][] = [
   ],
 ];
 
-describe('validate', () => {
+describe('validateCluster for AKS names the wrong fields of', () => {
   it.each(cases)('%s', (_what, wanted, fields) => {
     const problems = validateCluster(wanted, profile);
     expect(problems.map(({ field }) => field)).toEqual(fields);

@@ -23,7 +23,7 @@ const planned = (seen: SeenRecordSet[], wanted = a()) => {
 };
 const told = (set?: RecordSet) => (set ? (set.name === HOST ? `${set.type} ${set.values}` : `claim`) : '-');
 
-describe('what is changed of the records at a name', () => {
+describe('the planned changes of the records at a name', () => {
   it.each<[string, SeenRecordSet[], string[] | string]>([
     ['nothing there: claim, then record', [], ['- → claim', '- → A 192.0.2.1']],
     ['all there: nothing', [claim(), a()], []],
@@ -64,18 +64,18 @@ describe('what is changed of the records at a name', () => {
       [{ ...claim(), values: [...claim().values, 'hello'] }, a()],
       `_coppice.${HOST} has a TXT record that is not ours`,
     ],
-  ])('%s', (_what, seen, changes) => {
+  ])('handle the case: %s', (_what, seen, changes) => {
     expect(planned(seen)).toEqual(changes);
   });
 
-  it('takes equal addresses in any form and order for equal', () => {
+  it('compare addresses in any form and order', () => {
     const wanted = a({ type: 'AAAA', values: ['2001:db8::1', '2001:db8::2'] });
     const there = a({ type: 'AAAA', values: ['2001:DB8:0:0:0:0:0:2', '2001:db8::0001'] });
     expect(planned([claim(owner, 'AAAA'), there], wanted)).toEqual([]);
   });
 });
 
-describe('what is taken away', () => {
+describe('the planned removals', () => {
   const removed = (seen: SeenRecordSet[]) => planRemoval(seen, HOST, owner).map(({ before }) => told(before));
   it.each<[string, SeenRecordSet[], string[]]>([
     ['ours, the claim last', [claim(), a()], ['A 192.0.2.1', 'claim']],
@@ -88,27 +88,27 @@ describe('what is taken away', () => {
       ['A 192.0.2.1', 'claim'],
     ],
     ['no routing policy that others made of it', [claim(), { ...a(), special: true }], ['claim']],
-  ])('%s', (_what, seen, names) => {
+  ])('are: %s', (_what, seen, names) => {
     expect(removed(seen)).toEqual(names);
   });
 });
 
-describe('a claim', () => {
-  it('says whose the record is, and is read back', () => {
+describe('a claim record', () => {
+  it("contains the record's owner, and can be parsed", () => {
     const whole = { ...owner, type: 'AAAA' as const };
     expect(claimText(whole)).toBe('heritage=coppice,coppice/garden=g,coppice/cluster=shop/blue,coppice/type=AAAA');
     expect(claimOf(claimText(whole))).toEqual(whole);
     expect(claimName('api.x.org')).toBe('_coppice.api.x.org');
   });
   it.each(['', 'heritage=external-dns,external-dns/owner=x', 'heritage=coppice', 'v=spf1 -all'])(
-    'is not what says %j',
+    'is not recognized in text %j',
     (text) => {
       expect(claimOf(text)).toBeUndefined();
     },
   );
 });
 
-describe('the zone of a name', () => {
+describe('chooseZone', () => {
   const zone = (domain: string, id = domain, isPrivate = false): DNSZone => ({ id, domain, private: isPrivate });
   const all = [zone('com'), zone('example.com'), zone('shop.example.com'), zone('shop.example.com', 'p', true)];
 
@@ -120,11 +120,11 @@ describe('the zone of a name', () => {
     ['api.workshop.example.com', {}, 'example.com'],
     ['counterexample.com', {}, 'com'],
     ['example.org', {}, undefined],
-  ])('%s, chosen by %j', (domain, choice, id) => {
+  ])('finds the zone of %s with choice %j', (domain, choice, id) => {
     expect(chooseZone(all, domain, choice)?.id).toBe(id);
   });
 
-  it('is not guessed where two would do', () => {
+  it('rejects if two zones match', () => {
     expect(() => chooseZone([zone('example.com', 'one'), zone('example.com', 'two')], 'api.example.com')).toThrow(
       'several public zones have the domain example.com: one, two',
     );
@@ -132,7 +132,7 @@ describe('the zone of a name', () => {
 });
 
 it.each(['plain', 'with "quotes" and \\', 'x'.repeat(600), ''])(
-  'a text survives the form of zone files: %j',
+  'unquoteTxt restores what quoteTxt wrote: %j',
   (text) => {
     expect(unquoteTxt(quoteTxt(text))).toBe(text);
     for (const piece of quoteTxt(text).split('" "')) expect(piece.length).toBeLessThan(260);

@@ -9,8 +9,8 @@ const PATH = '/v1/projects/demo-project:testIamPermissions';
 const answering = (answer: (permissions: string[]) => Answer) =>
   FakeGoogle.start(({ path, body }) => (path === PATH ? answer(JSON.parse(body).permissions) : undefined));
 
-describe('an account', () => {
-  it('is known by its project, and may do all that is needed', async () => {
+describe('checkAccount at Google', () => {
+  it('returns the project, and no missing permission', async () => {
     await using google = await answering((permissions) => ({ body: { permissions } }));
     expect(await checkAccount(context(), google.endpoints)).toEqual({ id: 'demo-project', missing: [] });
     const { method, headers } = google.asked.find(({ path }) => path === PATH)!;
@@ -18,7 +18,7 @@ describe('an account', () => {
     expect(google.calls).toHaveLength(1);
   });
 
-  it("is told which permissions it lacks, in Google's names", async () => {
+  it("returns missing permissions by Google's names", async () => {
     const lacking = ['container.clusters.create', 'compute.routers.update'];
     await using google = await answering((permissions) => ({
       body: { permissions: permissions.filter((permission) => !lacking.includes(permission)) },
@@ -27,7 +27,7 @@ describe('an account', () => {
     expect(missing.sort()).toEqual(lacking.sort());
   });
 
-  it('is asked before a control plane on machines for the network of that, too', async () => {
+  it('also checks network permissions for control planes on machines', async () => {
     const lacking = ['compute.globalAddresses.setLabels', 'compute.networks.create'];
     const sizes: number[] = [];
     await using google = await answering((permissions) => {
@@ -38,12 +38,12 @@ describe('an account', () => {
     expect(sizes[0]).toBeLessThanOrEqual(100);
   });
 
-  it('that may do nothing gets an empty answer from Google, and the whole list from us', async () => {
+  it('returns all permissions as missing for the empty answer of Google', async () => {
     await using google = await answering(() => ({ body: {} }));
     expect((await checkAccount(context(), google.endpoints)).missing).toEqual(PERMISSIONS.managed);
   });
 
-  it('asks for no more than Google answers at once, each once', () => {
+  it("asks for each permission once, within Google's limit per call", () => {
     expect(PERMISSIONS.managed.length).toBeLessThanOrEqual(100);
     expect(new Set(PERMISSIONS.managed).size).toBe(PERMISSIONS.managed.length);
   });
@@ -74,13 +74,13 @@ describe('an account', () => {
       { code: 429, message: 'Quota exceeded', status: 'RESOURCE_EXHAUSTED' },
       'ERR_INFRA_RATE_LIMITS_EXCEEDED',
     ],
-  ])('with %s has its own code', async (_, error, code) => {
+  ])('reports %s with its own code', async (_, error, code) => {
     await using google = await answering(() => ({ status: error.code, body: { error } }));
     const reason = await checkAccount(context(), google.endpoints).catch((thrown: unknown) => thrown);
     expect(reason).toMatchObject({ code, message: expect.stringContaining(error.message.replace(/\.$/, '')) });
   });
 
-  it('without a usable key is not asked about', async () => {
+  it('calls nothing without a usable key', async () => {
     await using google = await FakeGoogle.start();
     const reason = await checkAccount(withKey({ type: 'authorized_user' }), google.endpoints).catch((thrown) => thrown);
     expect((reason as CoppiceError).code).toBe('ERR_INFRA_UNAUTHENTICATED');

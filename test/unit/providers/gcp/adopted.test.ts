@@ -19,13 +19,13 @@ const CLUSTER = 'gcp:container/cluster:Cluster';
 const NODE_POOL = 'gcp:container/nodePool:NodePool';
 const adopt = { id: PATH, deletionPolicy: 'Release' as const };
 
-describe('which cluster is meant', () => {
+describe('the ID of a GKE cluster to adopt', () => {
   it.each([
     [PATH, 'theirs', 'demo-project', 'europe-west3'],
     [ZONAL, 'theirs', 'demo-project', 'europe-west3-a'],
     [`https://container.googleapis.com/v1/${PATH}`, 'theirs', 'demo-project', 'europe-west3'],
     ['theirs', 'theirs', undefined, undefined],
-  ])('%s', (id, name, project, location) => {
+  ])('%s is parsed', (id, name, project, location) => {
     expect(clusterOfID(id)).toEqual({ name, ...(project && { project, location }) });
   });
 
@@ -37,7 +37,7 @@ describe('which cluster is meant', () => {
     ['projects/demo-project/global/networks/n', 'europe-west3', 'neither the name of a GKE cluster nor projects/'],
     ['a/b', 'europe-west3', 'neither the name of a GKE cluster nor projects/'],
     ['../../evil', 'europe-west3', 'neither the name of a GKE cluster nor projects/'],
-  ])('%s in %s: %s', (id, region, expected) => {
+  ])('%s in %s has problem: %s', (id, region, expected) => {
     const problems = validateCluster({ ...clusterInputs(), region, pools: [], adopt: { ...adopt, id } }, profile);
     expect(problems).toEqual(adoptProblems({ ...adopt, id }, region));
     if (expected) expect(problems[0]?.message).toContain(expected);
@@ -45,7 +45,7 @@ describe('which cluster is meant', () => {
   });
 });
 
-describe('a look at the cluster', () => {
+describe('lookAtAdopted at Google', () => {
   const described = {
     name: 'theirs',
     location: 'europe-west3',
@@ -79,14 +79,14 @@ describe('a look at the cluster', () => {
     inChannel: true,
   };
 
-  it('tells what the program has to know', async () => {
+  it('returns the facts that the program needs', async () => {
     expect(await look({ [PATH]: described })).toEqual({ isTaken: false, facts });
     const { releaseChannel: _, workloadIdentityConfig: _none, ...plain } = described;
     const { facts: found } = await look({ [PATH]: plain });
     expect(found).toEqual({ ...facts, workloadIdentity: false, inChannel: false });
   });
 
-  it('finds one by its name alone in the region or a zone, if that is only one', async () => {
+  it('finds a cluster by name in the region or one zone, and rejects several', async () => {
     const zonal = { ...described, location: 'europe-west3-a' };
     expect((await look({ [ZONAL]: zonal }, { id: 'theirs' })).facts.location).toBe('europe-west3-a');
     await expect(look({ [PATH]: described, [ZONAL]: zonal }, { id: 'theirs' })).rejects.toThrow(
@@ -94,7 +94,7 @@ describe('a look at the cluster', () => {
     );
   });
 
-  it('knows by its labels that it was taken over already', async () => {
+  it('recognizes an adopted cluster by its labels', async () => {
     const resourceLabels = { team: 'shop', 'coppice-adopted-by': owner.uid, 'coppice-adopted-as': 'shop__one' };
     const { isTaken, facts: found } = await look({ [PATH]: { ...described, resourceLabels } });
     expect(isTaken).toBe(true);
@@ -115,13 +115,13 @@ describe('a look at the cluster', () => {
       'it runs Kubernetes 1.35.4-gke.1000, and 1.34 is older',
     ],
     ['has no node pools', { ...described, autopilot: { enabled: true } }, { pools: [pool()] }, 'in Autopilot mode'],
-  ])('refuses one that %s', async (_, cluster, changes, expected) => {
+  ])('refuses a cluster that %s', async (_, cluster, changes, expected) => {
     const looking = look({ [PATH]: cluster }, changes);
     await expect(looking).rejects.toMatchObject({ code: 'ERR_CONFIGURATION_PROBLEM' });
     await expect(looking).rejects.toThrow(expected);
   });
 
-  it('does not take a refusal of Google for a cluster that is not there', async () => {
+  it('does not report a cluster as missing when Google refuses the call', async () => {
     await using google = await FakeGoogle.start(({ path }) =>
       path === '/token' ? undefined : { status: 403, body: { error: { code: 403, status: 'PERMISSION_DENIED' } } },
     );
@@ -130,7 +130,7 @@ describe('a look at the cluster', () => {
   });
 });
 
-describe('the program', () => {
+describe('the Google program of an adopted cluster', () => {
   const found: AdoptedInputs['found'] = {
     name: 'theirs',
     project: 'demo',
@@ -150,7 +150,7 @@ describe('the program', () => {
   const withPool = async (changes: Partial<CloudPool>, facts: Partial<AdoptedInputs['found']> = {}) =>
     await made({ pools: [pool(changes)], found: { ...found, ...facts } });
 
-  it('declares the cluster as it is, and no network, key or account', async () => {
+  it('declares the cluster as it is, and no network, key or service account', async () => {
     const graph = await made();
     const { inputs, options } = graph.one(CLUSTER, 'adopted');
     expect(inputs).toEqual({
@@ -176,7 +176,7 @@ describe('the program', () => {
     });
   });
 
-  it('changes of it only what is asked for', async () => {
+  it('changes only the requested fields of the cluster', async () => {
     const { inputs, options } = (await made({ kubernetesVersion: '1.36', authorizedNetworks: ['192.0.2.0/24'] })).one(
       CLUSTER,
     );
@@ -192,14 +192,14 @@ describe('the program', () => {
   it.each([
     ['Release', { leaving: true }, { team: 'shop' }, true],
     ['Delete', { adopt: { id: PATH, deletionPolicy: 'Delete' as const } }, undefined, false],
-  ])('is retained unless the user said otherwise: %s', async (_, changes, labels, retained) => {
+  ])('retains the cluster unless deletionPolicy is Delete: %s', async (_, changes, labels, retained) => {
     const { inputs, options } = (await made(changes)).one(CLUSTER);
     expect(options.retainOnDelete ?? false).toBe(retained);
     expect(inputs.deletionProtection).toBe(retained);
     if (labels) expect(inputs.resourceLabels).toEqual(labels);
   });
 
-  it('puts node pools of ours into its zones, labelled as ours, under an account of theirs alone', async () => {
+  it("puts Coppice's node pools into the cluster's zones, with the owner's labels and their own service account", async () => {
     const graph = await withPool({ name: 'a', desired: 3 });
     const pools = graph.all(NODE_POOL).map(({ inputs }) => inputs);
     expect(pools.map(({ nodeLocations, nodeCount }) => [nodeLocations, nodeCount])).toEqual([
@@ -216,19 +216,22 @@ describe('the program', () => {
     expect(graph.all('gcp:serviceaccount/account:Account')).toHaveLength(1);
   });
 
-  it.each([true, false])('fits nodes to what the cluster allows: %s', async (allowed) => {
-    const graph = await withPool({ zones: ['europe-west3-a'] }, { workloadIdentity: allowed, inChannel: allowed });
-    const [one] = graph.all(NODE_POOL);
-    expect(one?.inputs.management).toEqual({ autoRepair: true, autoUpgrade: allowed });
-    expect('workloadMetadataConfig' in one!.inputs.nodeConfig).toBe(allowed);
-  });
+  it.each([true, false])(
+    'sets upgrades and metadata of nodes only where the cluster permits them: %s',
+    async (allowed) => {
+      const graph = await withPool({ zones: ['europe-west3-a'] }, { workloadIdentity: allowed, inChannel: allowed });
+      const [one] = graph.all(NODE_POOL);
+      expect(one?.inputs.management).toEqual({ autoRepair: true, autoUpgrade: allowed });
+      expect('workloadMetadataConfig' in one!.inputs.nodeConfig).toBe(allowed);
+    },
+  );
 });
 
-describe('what exists already', () => {
+describe('findExisting for an adopted GKE cluster', () => {
   const wanted = (type: string, name: string, inputs: object) => ({ urn: 'urn', type, name, inputs: { ...inputs } });
   const never = new AbortController().signal;
 
-  it('is the cluster where it was found, which is retained; and node pools in it', async () => {
+  it('imports the cluster where it was found, retained, and node pools in it', async () => {
     const ours = { config: { resourceLabels: gcpLabelsOf(owner) } };
     await using google = await FakeGoogle.start(({ path }) =>
       path === `/v1/${ZONAL}/nodePools/a-1` ? { body: ours } : undefined,
@@ -245,7 +248,7 @@ describe('what exists already', () => {
   });
 });
 
-it('is no drift that Google upgrades nodes of a cluster whose upgrades others chose', () => {
+it("an upgrade of nodes by Google is no drift when the cluster's upgrades are not managed", () => {
   const upgraded = { operation: 'update', resource: `${NODE_POOL} a`, properties: ['version'] };
   expect(driftOf([upgraded], { adopt })).toEqual([]);
   expect(driftOf([upgraded], {})).toEqual([upgraded]);

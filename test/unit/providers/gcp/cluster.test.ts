@@ -16,7 +16,7 @@ const nodePoolOf = async (changes: Partial<CloudPool>) =>
   (await nodePoolsOf(pool({ zones: ['europe-west3-a'], ...changes })))[0]!;
 
 describe('a GKE cluster', () => {
-  it('is regional, VPC-native, of private nodes, with Dataplane V2', async () => {
+  it('is regional and VPC-native, with private nodes and Dataplane V2', async () => {
     expect((await clusterOf()).inputs).toMatchObject({
       name: 'shoot--shop--one',
       location: 'europe-west3',
@@ -30,7 +30,7 @@ describe('a GKE cluster', () => {
     });
   });
 
-  it('stays at the version that was asked for, and can be deleted by us', async () => {
+  it('stays at the requested version, without deletion protection', async () => {
     expect((await clusterOf()).inputs).toMatchObject({
       minMasterVersion: '1.36',
       releaseChannel: { channel: 'UNSPECIFIED' },
@@ -38,7 +38,7 @@ describe('a GKE cluster', () => {
     });
   });
 
-  it('encrypts Secrets with a key of its own, which GKE may use before it starts', async () => {
+  it('encrypts Secrets with its own key, which GKE may use before the cluster starts', async () => {
     const graph = await declared();
     const key = graph.one('gcp:kms/cryptoKey:CryptoKey');
     expect(key.inputs).toMatchObject({ keyRing: '<keys.id>', rotationPeriod: '7776000s', labels });
@@ -52,7 +52,7 @@ describe('a GKE cluster', () => {
     expect(options.dependsOn).toContain('secrets-gke');
   });
 
-  it('knows workloads by workload identity, and nobody without credentials', async () => {
+  it('authenticates workloads by workload identity, and admits nobody anonymous', async () => {
     expect((await clusterOf()).inputs).toMatchObject({
       workloadIdentityConfig: { workloadPool: 'demo.svc.id.goog' },
       enableShieldedNodes: true,
@@ -61,7 +61,7 @@ describe('a GKE cluster', () => {
     });
   });
 
-  it('is open to the networks that were named, to all when none was', async () => {
+  it('is open to authorized networks, or to all without authorized networks', async () => {
     expect((await clusterOf()).inputs).not.toHaveProperty('masterAuthorizedNetworksConfig');
     const { inputs } = await clusterOf({ authorizedNetworks: ['198.51.100.0/24', '203.0.113.9/32'] });
     expect(inputs.masterAuthorizedNetworksConfig).toEqual({
@@ -70,7 +70,7 @@ describe('a GKE cluster', () => {
     });
   });
 
-  it('runs its nodes as an account that may do what GKE asks for and nothing else', async () => {
+  it('runs its nodes with a service account that has the default node role only', async () => {
     const graph = await declared();
     const email = `${graph.one('gcp:serviceaccount/account:Account').inputs.accountId}@demo.iam.gserviceaccount.com`;
     const grants = graph.all('gcp:projects/iAMMember:IAMMember').map(({ inputs }) => inputs);
@@ -83,13 +83,13 @@ describe('a GKE cluster', () => {
     expect(options.dependsOn).toContain('nodes roles/container.defaultNodeServiceAccount');
   });
 
-  it('has no default node pool, and is not replaced for what was in it', async () => {
+  it('has no default node pool, and is not replaced for changes of that pool', async () => {
     const { inputs, options } = await clusterOf();
     expect(inputs).toMatchObject({ removeDefaultNodePool: true, initialNodeCount: 1 });
     expect(options.ignoreChanges).toEqual(['nodeConfig']);
   });
 
-  it('tells how to reach it', async () => {
+  it('outputs how to reach it', async () => {
     expect((await declared()).outputs).toEqual({
       name: 'shoot--shop--one',
       endpoint: 'https://203.0.113.7',
@@ -99,7 +99,7 @@ describe('a GKE cluster', () => {
     });
   });
 
-  it('bears our labels wherever Google takes labels', async () => {
+  it("has the owner's labels wherever Google permits labels", async () => {
     const graph = await declared();
     expect((await clusterOf()).inputs.resourceLabels).toEqual(labels);
     for (const { inputs } of graph.all(NODE_POOL)) {
@@ -108,13 +108,13 @@ describe('a GKE cluster', () => {
     expect(graph.one('gcp:serviceaccount/account:Account').inputs.description).toContain(labels['coppice-uid']);
   });
 
-  it('declares the same for the same inputs', async () => {
+  it('is declared equally for equal inputs', async () => {
     expect((await declared({})).resources).toEqual((await declared()).resources);
   });
 });
 
-describe('a node pool', () => {
-  it('of a given size is one a zone, each with its share', async () => {
+describe('a GKE node pool', () => {
+  it('of a fixed size is one per zone, each with its share', async () => {
     const pools = await nodePoolsOf(pool({ desired: 5 }));
     expect(pools.map(({ name, inputs }) => [name, inputs.nodeLocations, inputs.nodeCount])).toEqual([
       ['workers-a', ['europe-west3-a'], 2],
@@ -124,7 +124,7 @@ describe('a node pool', () => {
     expect(pools.every(({ inputs }) => inputs.autoscaling === undefined)).toBe(true);
   });
 
-  it('that an autoscaler sizes is one for all zones, with limits on the whole', async () => {
+  it('of an autoscaled size is one for all zones, with total limits', async () => {
     const [only, ...others] = await nodePoolsOf({ ...pool({ minimum: 1, maximum: 50 }), desired: undefined! });
     expect(others).toEqual([]);
     expect(only!.inputs).toMatchObject({
@@ -146,7 +146,7 @@ describe('a node pool', () => {
     });
   });
 
-  it('is hardened', async () => {
+  it('has shielded machines and workload metadata', async () => {
     expect((await nodePoolOf({})).inputs.nodeConfig).toMatchObject({
       shieldedInstanceConfig: { enableSecureBoot: true, enableIntegrityMonitoring: true },
       workloadMetadataConfig: { mode: 'GKE_METADATA' },
@@ -155,13 +155,13 @@ describe('a node pool', () => {
     });
   });
 
-  it('of spot machines goes where there are any', async () => {
+  it('of spot machines uses any zone with capacity', async () => {
     const [only] = await nodePoolsOf({ ...pool({ spot: true }), desired: undefined! });
     expect(only!.inputs.nodeConfig.spot).toBe(true);
     expect(only!.inputs.autoscaling.locationPolicy).toBe('ANY');
   });
 
-  it('of GPUs has them, with a driver, and no secure boot that would refuse the driver', async () => {
+  it('of GPU machines has accelerators with a driver, and no secure boot that would block the driver', async () => {
     const { inputs } = await nodePoolOf({ machineType: 'a3-highgpu-8g', gpu: 8 });
     expect(inputs.nodeConfig).toMatchObject({
       machineType: 'a3-highgpu-8g',
@@ -173,7 +173,7 @@ describe('a node pool', () => {
     expect((await nodePoolOf({})).inputs.nodeConfig).not.toHaveProperty('guestAccelerators');
   });
 
-  it('carries labels, taints and disk of the pool', async () => {
+  it("has the pool's labels, taints and disk", async () => {
     const { inputs } = await nodePoolOf({
       labels: { tier: 'burst' },
       taints: [
@@ -193,7 +193,7 @@ describe('a node pool', () => {
     expect((await nodePoolOf({})).inputs.nodeConfig).not.toHaveProperty('diskSizeGb');
   });
 
-  it('keeps its name through what GKE changes in place, and gets another one for what GKE would replace', async () => {
+  it('gets another name only for changes that GKE cannot make in place', async () => {
     const nameOf = async (changes: Partial<CloudPool>) => (await nodePoolOf(changes)).inputs.name;
     const name = await nameOf({});
     for (const inPlace of [

@@ -40,10 +40,10 @@ const strangers = ({ resources }: Graph): string[] =>
     })
     .map(({ type, name }) => `${type} ${name}`);
 
-describe('the endpoint of a control plane on machines', () => {
+describe('the Google endpoint of a control plane on machines', () => {
   const made = () => graphOf(programs.endpoint!, { ...base, port: 6443 }, named);
 
-  it('is an address that stays, known before anything is behind it', async () => {
+  it('is a static address that exists before any machine', async () => {
     const graph = await made();
     expect(graph.one('gcp:compute/globalAddress:GlobalAddress').inputs).toMatchObject({
       name: 'shoot--shop--one-endpoint',
@@ -58,7 +58,7 @@ describe('the endpoint of a control plane on machines', () => {
     });
   });
 
-  it("lets Google's proxies to one port of the machines, and the machines to each other", async () => {
+  it("admits Google's proxies to one port of the machines, and machines to each other", async () => {
     const graph = await made();
     const { email } = { email: graph.outputs.extra.serviceAccount };
     expect(graph.all(FIREWALL).map(({ inputs }) => inputs)).toMatchObject([
@@ -73,11 +73,11 @@ describe('the endpoint of a control plane on machines', () => {
   });
 });
 
-describe('the machines of a control plane', () => {
+describe('the Google machines of a control plane', () => {
   const made = (changes: Partial<ControlPlanePool> = {}) =>
     graphOf(programs['control-plane']!, { ...base, endpoint: reached, pool: pool(changes) }, named);
 
-  it('are as many as they are asked for, and Google repairs none and moves none', async () => {
+  it('have the requested number; Google neither repairs nor moves any', async () => {
     const { inputs } = (await made()).one(GROUP);
     expect(inputs).toMatchObject({
       name: 'shoot--shop--one-control-plane',
@@ -91,7 +91,7 @@ describe('the machines of a control plane', () => {
     expect(inputs.autoHealingPolicies).toBeUndefined();
   });
 
-  it('are behind a proxy at the address, which sends to those that serve and lets watches be', async () => {
+  it('are behind a proxy at the address that forwards to healthy machines and permits long watches', async () => {
     const graph = await made();
     expect(graph.one('gcp:compute/globalForwardingRule:GlobalForwardingRule').inputs).toMatchObject({
       ipAddress: 'the/address',
@@ -108,7 +108,7 @@ describe('the machines of a control plane', () => {
     expect(strangers(graph)).toEqual([]);
   });
 
-  it('have no address of the internet, a shielded boot, and what they are told, packed and kept secret', async () => {
+  it('have no public address, shielded boot, and compressed, secret user data', async () => {
     const { inputs } = (await made()).one(TEMPLATE);
     expect(inputs.networkInterfaces).toEqual([{ subnetwork: network.subnets[0]!.id }]);
     expect(inputs.disks).toMatchObject([{ autoDelete: true, diskSizeGb: 32 }]);
@@ -123,12 +123,12 @@ describe('the machines of a control plane', () => {
     expect(gunzipSync(Buffer.from(told, 'base64')).toString()).toBe('#cloud-config\n');
   });
 
-  it('are made by another template when they are told something else', async () => {
+  it('get another template for other user data', async () => {
     const nameOf = async (userData: string) => (await made({ userData })).one(TEMPLATE).inputs.name;
     expect(await nameOf('one')).not.toBe(await nameOf('another'));
   });
 
-  it('are known to walls as those for workloads are', async () => {
+  it('share the service account of workload machines, for firewall rules', async () => {
     const graph = await graphOf(programs.machines!, { ...machinesInputs(), endpoint: reached }, answers);
     expect(graph.one(TEMPLATE).inputs.serviceAccount.email).toBe('m@demo.iam');
     expect([...graph.all(FIREWALL), ...graph.all('gcp:serviceaccount/account:Account')]).toEqual([]);

@@ -120,7 +120,7 @@ const cases: [text: string, code: ErrorCode | undefined][] = [
   ['', undefined],
 ];
 
-describe('what Google says', () => {
+describe('classify of Google errors returns the code of', () => {
   it.each(cases)('%s', (text, code) => {
     expect(classify(text)).toBe(code);
   });

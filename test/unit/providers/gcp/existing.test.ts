@@ -109,28 +109,28 @@ const adoptOne = async (type: string, inputs: Record<string, unknown>, at: strin
   return await existingAt(google.endpoints, context())({ urn: 'urn', type, name: 'logical', inputs }, never);
 };
 
-describe('what the owner already has', () => {
-  it.each(cases)('is found: %s', async (type, inputs, path, body, id) => {
+describe('findExisting at Google', () => {
+  it.each(cases)('finds a resource of the owner: %s', async (type, inputs, path, body, id) => {
     expect(await adoptOne(type, inputs, path, body(owner))).toEqual({ id });
   });
 
-  it.each(cases)('is not what only has the name: %s', async (type, inputs, path, body) => {
+  it.each(cases)('ignores a foreign resource of the same name: %s', async (type, inputs, path, body) => {
     expect(await adoptOne(type, inputs, path, body(theirs))).toBeUndefined();
     expect(await adoptOne(type, inputs, path, {})).toBeUndefined();
   });
 
-  it.each(cases)('is nothing where there is nothing: %s', async (type, inputs) => {
+  it.each(cases)('finds nothing where nothing exists: %s', async (type, inputs) => {
     expect(await adoptOne(type, inputs, '/elsewhere', {})).toBeUndefined();
   });
 
-  it('is a key ring by its name, which only this owner has', async () => {
+  it('finds a key ring by its name, which is unique to the owner', async () => {
     const type = 'gcp:kms/keyRing:KeyRing';
     expect(await adoptOne(type, { name: keyRingName(owner) }, `/v1/${ring}`, {})).toEqual({ id: ring });
     const other = `${LOCATION}/keyRings/${keyRingName(theirs)}`;
     expect(await adoptOne(type, { name: keyRingName(theirs) }, `/v1/${other}`, {})).toBeUndefined();
   });
 
-  describe('is a grant', () => {
+  describe('of a role grant', () => {
     const nodes = `serviceAccount:${serviceAccountName(owner)}@demo-project.iam.gserviceaccount.com`;
     const robot = 'serviceAccount:robot@google';
     const bound = (role: string, member: string, more: object = {}) => ({
@@ -153,7 +153,7 @@ describe('what the owner already has', () => {
         robot,
         `demo-project/europe-west3/${keyRingName(owner)}/secrets roles/n ${robot}`,
       ],
-    ])('%s', async (type, inputs, on, member, id) => {
+    ])('matches role and member: %s', async (type, inputs, on, member, id) => {
       const at = `/v1/${on}:getIamPolicy`;
       expect(await adoptOne(type, inputs, at, bound('roles/n', member))).toEqual({ id });
       expect(await adoptOne(type, inputs, at, bound('roles/n', `${member}.org`))).toBeUndefined();
@@ -164,7 +164,7 @@ describe('what the owner already has', () => {
     });
   });
 
-  it('is not told when Google does not tell: nothing is made a second time for that', async () => {
+  it('rejects when Google does not answer, so that nothing is created twice', async () => {
     await using google = await FakeGoogle.start(({ path }) =>
       path === '/token' ? undefined : { status: 503, body: 'down' },
     );
@@ -173,21 +173,21 @@ describe('what the owner already has', () => {
     await expect(asked).rejects.toMatchObject({ code: 'ERR_RETRYABLE_INFRA_DEPENDENCIES' });
   });
 
-  it('is waited for while Google still makes it: a cluster has no address before', async () => {
+  it('waits for a cluster that Google is still creating, as it has no address yet', async () => {
     const [type, inputs, path, body] = cases.find(([one]) => one === 'gcp:container/cluster:Cluster')!;
     const being = (status: string) => adoptOne(type, inputs, path, { ...body(owner), status });
     await expect(being('PROVISIONING')).rejects.toThrow('is still being created');
     expect(await being('RECONCILING')).toEqual({ id: cluster });
   });
 
-  it('takes one token for a whole run', async () => {
+  it('uses one token for a whole run', async () => {
     await using google = await FakeGoogle.start();
     const adopt = existingAt(google.endpoints, context());
     for (const [type, inputs] of cases) await adopt({ urn: 'urn', type, name: 'logical', inputs }, never);
     expect(google.asked.filter(({ path }) => path === '/token')).toHaveLength(1);
   });
 
-  it('can be looked up for every type that the programs declare', async () => {
+  it('covers every type that the programs declare', async () => {
     const graphs = [
       await graphOf(programs.network!, networkInputs),
       await graphOf(programs.cluster!, clusterInputs(), answers),

@@ -31,8 +31,8 @@ function recording(drift: Change[] = []) {
   return { runner, requests };
 }
 
-describe('GKE', () => {
-  it('is a network and, on it, a cluster, by programs of this provider', async () => {
+describe('the GKE provider', () => {
+  it('applies a network and then a cluster by its own programs', async () => {
     const { runner, requests } = recording();
     expect(await gcpClusters(runner).apply(context(), cluster)).toEqual(made);
     expect(requests.map(({ stack, program }) => [stack, program])).toEqual([
@@ -48,14 +48,14 @@ describe('GKE', () => {
     expect(requests[1]!.inputs).toEqual({ ...cluster, owner, network });
   });
 
-  it('lets the plugin have the key, the project and the region, and nothing else', async () => {
+  it('passes the plugin the key, the project and the region, and nothing else', async () => {
     const { runner, requests } = recording();
     await gcpClusters(runner).apply(context(), cluster);
     expect(Object.keys(requests[0]!.credentials)).toEqual(['GOOGLE_CREDENTIALS']);
     expect(requests[0]!.settings).toEqual({ GOOGLE_PROJECT: 'demo-project', GOOGLE_REGION: 'europe-west3' });
   });
 
-  it('lets the plugin have a token where the machine itself asks', async () => {
+  it("passes the plugin a token for the machine's own identity", async () => {
     await using google = await FakeGoogle.start(() => ({ body: { access_token: 'ya29.machine', expires_in: 3600 } }));
     const { runner, requests } = recording();
     const lending = { ...profile, spec: { ...profile.spec, providerConfig: { machineIdentity: true } } };
@@ -64,7 +64,7 @@ describe('GKE', () => {
     expect(requests[0]!.credentials).toEqual({ GOOGLE_OAUTH_ACCESS_TOKEN: 'ya29.machine' });
   });
 
-  it('starts nothing with credentials that cannot work', async () => {
+  it('starts nothing with unusable credentials', async () => {
     const { runner, requests } = recording();
     const account = { id: 'demo-project', credentials: {} };
     await expect(gcpClusters(runner).apply(context({ account }), cluster)).rejects.toMatchObject({
@@ -73,7 +73,7 @@ describe('GKE', () => {
     expect(requests).toEqual([]);
   });
 
-  it("knows Google's errors by their codes", async () => {
+  it('classifies errors of Google by their codes', async () => {
     const { runner, requests } = recording();
     await gcpClusters(runner).apply(context(), cluster);
     expect(requests[0]!.classify!({ text: "googleapi: Error 403: Quota 'CPUS' exceeded., quotaExceeded" })).toBe(
@@ -81,7 +81,7 @@ describe('GKE', () => {
     );
   });
 
-  it('calls drift what somebody changed, not what Google does by itself', async () => {
+  it('reports changes by others as drift, and not those of Google', async () => {
     const change = (resource: string, ...properties: string[]) => ({ operation: 'update', resource, properties });
     const { runner } = recording([
       change('gcp:container/cluster:Cluster cluster', 'masterVersion', 'resourceLabels'),
@@ -96,14 +96,14 @@ describe('GKE', () => {
     ]);
   });
 
-  it('says the version of the SDK that its programs are made with', () => {
+  it('names the SDK version of its programs', () => {
     const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
     expect(GCP_VERSION).toContain(`gcp ${dependencies['@pulumi/gcp']},`);
   });
 });
 
-describe('machines at Google', () => {
-  it('are asked for where the profile says that Google is', async () => {
+describe('the machine provider of Google', () => {
+  it('lists machines at the endpoint of the profile', async () => {
     await using google = await FakeGoogle.start(({ path }) => (path === '/token' ? undefined : { body: {} }));
     const elsewhere = { ...profile, spec: { ...profile.spec, providerConfig: { endpoints: google.endpoints } } };
     const ctx = providerContext({ cloud: async () => context({ profile: elsewhere }) });

@@ -15,8 +15,8 @@ const declared = (changes: Partial<MachinesInputs> = {}) =>
   graphOf(programs.machines!, machinesInputs(changes), answers);
 const ofPool = (changes: Partial<MachinePool>) => declared({ pools: [machinePool(changes)] });
 
-describe('machines', () => {
-  it('are a regional group per pool, in its zones or those of the cluster, as many as are wanted', async () => {
+describe('the Google machines of hosted and self-managed clusters', () => {
+  it('are one regional group per pool, in the zones of pool or cluster, with the desired size', async () => {
     const graph = await declared({
       pools: [machinePool(), machinePool({ name: 'b', zones: [zones[1]!], desired: 2 })],
     });
@@ -29,7 +29,7 @@ describe('machines', () => {
     expect(graph.outputs.groups).toEqual({ workers: 'shoot--shop--one-workers', b: 'shoot--shop--one-b' });
   });
 
-  it('are made by the template of the pool, this very one', async () => {
+  it("are created from the pool's template by its unique ID", async () => {
     const graph = await declared();
     const { name } = graph.one(TEMPLATE).inputs;
     expect(graph.one(GROUP).inputs.versions).toEqual([
@@ -37,7 +37,7 @@ describe('machines', () => {
     ]);
   });
 
-  it('are left alone by Google when their description changes: who drains decides', async () => {
+  it('are not replaced by Google after a change of template, because the operator drains first', async () => {
     const { inputs: group } = (await declared()).one(GROUP);
     expect(group.updatePolicy).toEqual({
       type: 'OPPORTUNISTIC',
@@ -46,11 +46,11 @@ describe('machines', () => {
     });
   });
 
-  it('are told what machines are told by then when Google makes one again that has died', async () => {
+  it('get the current template when Google repairs them', async () => {
     expect((await declared()).one(GROUP).inputs.instanceLifecyclePolicy).toEqual({ forceUpdateOnRepair: 'YES' });
   });
 
-  it('are counted by the autoscaler where it decides', async () => {
+  it('keep the number that the autoscaler decides', async () => {
     const autoscaled = machinePool({ minimum: 1 });
     delete autoscaled.desired;
     const { inputs: group, options } = (await declared({ pools: [autoscaled] })).one(GROUP);
@@ -59,7 +59,7 @@ describe('machines', () => {
     expect((await declared()).one(GROUP).options.ignoreChanges).not.toContain('targetSize');
   });
 
-  it('have no address of the internet, a shielded boot, and no keys of the project', async () => {
+  it('have no public address, shielded boot, and no SSH keys of the project', async () => {
     const { inputs: template } = (await declared()).one(TEMPLATE);
     expect(template.networkInterfaces).toEqual([{ subnetwork: network.subnets[0]!.id }]);
     expect(template).toMatchObject({
@@ -69,7 +69,7 @@ describe('machines', () => {
     });
   });
 
-  it('may do nothing at Google, and let in nobody but each other', async () => {
+  it('have no permissions at Google, and admit only each other', async () => {
     const graph = await declared();
     const { email } = graph.one(TEMPLATE).inputs.serviceAccount;
     expect(graph.all('gcp:projects/iAMMember:IAMMember')).toEqual([]);
@@ -80,7 +80,7 @@ describe('machines', () => {
     });
   });
 
-  it('let API servers reach their kubelets where these must call', async () => {
+  it('admit API servers outside of the network to their kubelets', async () => {
     const graph = await declared({ kubeletClients: ['198.51.100.0/24'] });
     expect(graph.one(FIREWALL, 'kubelets').inputs).toMatchObject({
       sourceRanges: ['198.51.100.0/24'],
@@ -88,7 +88,7 @@ describe('machines', () => {
     });
   });
 
-  it('may be spot: taken away without leaving a disk behind', async () => {
+  it('can be spot machines that leave no disk behind', async () => {
     const graph = await ofPool({ spot: true });
     expect(graph.one(TEMPLATE).inputs.scheduling).toEqual({
       provisioningModel: 'SPOT',
@@ -100,7 +100,7 @@ describe('machines', () => {
     expect(graph.one(GROUP).inputs.distributionPolicyTargetShape).toBe('ANY');
   });
 
-  it('may have GPUs, which come with their type', async () => {
+  it('can have the GPUs of their machine type', async () => {
     const { inputs: template } = (await ofPool({ machineType: 'g2-standard-4', gpu: 1 })).one(TEMPLATE);
     expect(template).toMatchObject({
       machineType: 'g2-standard-4',
@@ -109,7 +109,7 @@ describe('machines', () => {
     });
   });
 
-  it('have the disk and the image of the pool', async () => {
+  it("have the pool's disk and image", async () => {
     const { inputs: template } = (await ofPool({ diskGiB: 80 })).one(TEMPLATE);
     expect(template.disks).toEqual([
       {
@@ -123,7 +123,7 @@ describe('machines', () => {
     expect((await declared()).one(TEMPLATE).inputs.disks[0]).not.toHaveProperty('diskSizeGb');
   });
 
-  it('get a new template under a new name when anything of it changes, and only then', async () => {
+  it('get a new template with a new name only when the template changes', async () => {
     const nameOf = async (changes: Partial<MachinePool>) => (await ofPool(changes)).one(TEMPLATE).inputs.name;
     const name = await nameOf({});
     expect(name).toMatch(/^shoot--shop--one-workers-[0-9a-f]{8}$/);
@@ -132,19 +132,19 @@ describe('machines', () => {
     expect(await nameOf({ machineType: 'e2-standard-8' })).not.toBe(name);
   });
 
-  it('bear from when they are made what they were made as', async () => {
+  it('are labelled with pool and pool hash from their creation', async () => {
     const { labels: born } = (await ofPool({ hash: 'abc' })).one(TEMPLATE).inputs;
     expect(born).toEqual({ ...labels, 'coppice-pool': 'workers', 'coppice-pool-hash': 'abc' });
   });
 
-  it('bear our labels, or our description where Google takes none', async () => {
+  it("have the owner's labels, or description where Google permits no labels", async () => {
     const graph = await declared({ kubeletClients: ['198.51.100.0/24'] });
     expect(graph.one(TEMPLATE).inputs.labels).toEqual({ ...labels, 'coppice-pool': 'workers' });
     for (const { type, inputs: made } of graph.resources) expect(made.description, type).toContain(owner.uid);
   });
 });
 
-describe('why a pool gets no machines', () => {
+describe('the reason why a Google pool gets no machines', () => {
   const error = (minutesAgo: number, message: string) => ({
     error: { code: 'ZONE_RESOURCE_POOL_EXHAUSTED', message },
     timestamp: new Date(now.getTime() - minutesAgo * 60_000).toISOString(),
@@ -156,7 +156,7 @@ describe('why a pool gets no machines', () => {
     return await gcpMachines({} as never, () => google.endpoints).failure!(context(), 'workers');
   };
 
-  it('is what the newest error of its group says, in whatever order Google has them, as long as it is new', async () => {
+  it("is the newest recent error of its group, in any order of Google's list", async () => {
     const told = await failureOf(error(8, 'older'), error(2, 'newest'), error(5, 'old'));
     expect(told).toBe('ZONE_RESOURCE_POOL_EXHAUSTED: newest');
     expect(await failureOf(error(40, 'long ago'))).toBeUndefined();

@@ -10,15 +10,15 @@ const long = { ...owner, technicalID: `shoot--${'a'.repeat(30)}--${'b'.repeat(24
 const digits = { ...owner, technicalID: '1st--cluster' };
 const later = { ...owner, uid: '00000000-0000-4000-8000-000000000000' };
 
-describe('names', () => {
-  it('are the same every time, and can be read', () => {
+describe('physical names at Google', () => {
+  it('are stable and readable', () => {
     expect(computeName(owner, 'router')).toBe('shoot--shop--one-router');
     expect(clusterName(owner)).toBe('shoot--shop--one');
     expect(serviceAccountName(owner)).toMatch(/^shoot--shop--one-[0-9a-f]{8}$/);
     expect(keyRingName(owner)).toMatch(/^shoot--shop--one-[0-9a-f]{8}$/);
   });
 
-  it('fit into what Google takes, whatever the technical ID', () => {
+  it('are valid for Google with any technical ID', () => {
     const kinds: [make: (of: typeof owner) => string, max: number][] = [
       [(of) => computeName(of), LONGEST.compute],
       [(of) => computeName(of, 'router'), LONGEST.compute],
@@ -36,20 +36,20 @@ describe('names', () => {
     }
   });
 
-  it('differ from those of an earlier cluster of the name where Google keeps what was deleted', () => {
+  it('differ from those of an earlier cluster of the name if Google keeps deleted resources', () => {
     expect(keyRingName(later)).not.toBe(keyRingName(owner));
     expect(serviceAccountName(later)).not.toBe(serviceAccountName(owner));
     expect(clusterName(later)).toBe(clusterName(owner));
   });
 
-  it('are demanded of every resource', async () => {
+  it('are required of every resource', async () => {
     const forgetful = named(() => ({ id: new Network('network', { autoCreateSubnetworks: false }).id }));
     await expect(graphOf(forgetful, {})).rejects.toThrow('gcp:compute/network:Network network has no name');
   });
 });
 
-describe('labels', () => {
-  it('say whose something is, in characters that Google takes, and can be read back', () => {
+describe('owner labels at Google', () => {
+  it('contain the owner in valid characters, and can be parsed', () => {
     const dotted = { ...owner, name: 'one.eu' };
     expect(gcpLabelsOf(owner)).toEqual(labels);
     for (const value of Object.values(gcpLabelsOf(dotted))) expect(value).toMatch(/^[a-z0-9_-]{0,63}$/);
@@ -57,7 +57,7 @@ describe('labels', () => {
     expect(ownerOfLabels({ team: 'shop' })).toBeUndefined();
   });
 
-  it('stand in the description of what takes none, within 256 bytes', () => {
+  it('are put into the description of types without labels, within 256 bytes', () => {
     const description = descriptionOf({ ...long, garden: owner.uid });
     expect(description.length).toBeLessThanOrEqual(256);
     const { technicalID, uid } = long;

@@ -5,7 +5,7 @@ import { networkInputs, owner } from './fixtures.ts';
 
 const declared = () => graphOf(programs.network!, networkInputs);
 
-describe('the network of a cluster', () => {
+describe('the Google network of a cluster', () => {
   it('has one regional subnet, with ranges for pods and Services, and private access to Google', async () => {
     const graph = await declared();
     expect(graph.one('gcp:compute/network:Network').inputs).toMatchObject({ autoCreateSubnetworks: false });
@@ -21,7 +21,7 @@ describe('the network of a cluster', () => {
     });
   });
 
-  it('reaches the internet by Cloud NAT, nodes and pods', async () => {
+  it('gives nodes and pods egress by Cloud NAT', async () => {
     const graph = await declared();
     const router = graph.one('gcp:compute/router:Router').inputs;
     expect(router).toMatchObject({ network: '<network.id>', region: 'europe-west3' });
@@ -35,7 +35,7 @@ describe('the network of a cluster', () => {
     });
   });
 
-  it('has fixed names, and says whose it is where Google takes no labels', async () => {
+  it('has fixed names, and the owner in descriptions', async () => {
     const { resources } = await declared();
     expect(resources.map(({ inputs }) => inputs.name).sort()).toEqual([
       'shoot--shop--one',
@@ -48,13 +48,13 @@ describe('the network of a cluster', () => {
     }
   });
 
-  it('is not replaced for a word in its description', async () => {
+  it('is not replaced for a changed description', async () => {
     const graph = await declared();
     expect(graph.one('gcp:compute/network:Network').options.ignoreChanges).toContain('description');
     expect(graph.one('gcp:compute/subnetwork:Subnetwork').options.ignoreChanges).toContain('description');
   });
 
-  it('gives the layers on it what they need', async () => {
+  it('outputs what the upper layers need', async () => {
     const { outputs } = await declared();
     expect(outputs).toEqual({
       network: '<network.id>',

@@ -4,8 +4,8 @@ import { pool } from './fixtures.ts';
 
 const zones = ['r-a', 'r-b', 'r-c'];
 
-describe('nodes over zones', () => {
-  it('add up to what was asked for, no zone more than one ahead, and growing by one touches one zone', () => {
+describe('the shares of zones', () => {
+  it('sum up to the count, differ by one at most, and growth by one changes one zone', () => {
     for (let places = 1; places <= 4; places++) {
       for (let count = 0; count <= 20; count++) {
         const shares = spreadNodes(count, places);
@@ -18,19 +18,19 @@ describe('nodes over zones', () => {
   });
 });
 
-describe('GKE node pools', () => {
-  it('are in the zones of the pool, in those of the cluster when it names none', () => {
+describe('nodePoolsOf', () => {
+  it('uses the zones of the pool, or else of the cluster', () => {
     expect(nodePoolsOf([pool({ zones: ['r-b'] })], zones).map((plan) => plan.zones)).toEqual([['r-b']]);
     expect(nodePoolsOf([pool()], zones).map((plan) => plan.zones)).toEqual([['r-a'], ['r-b'], ['r-c']]);
   });
 
-  it('stay when a pool is scaled to nothing, so that waking up is a resize', () => {
+  it('keeps node pools at size 0, so that a wake-up is a resize', () => {
     const plans = nodePoolsOf([pool({ desired: 0 })], zones);
     expect(plans.map((plan) => plan.size)).toEqual([{ nodes: 0 }, { nodes: 0 }, { nodes: 0 }]);
     expect(plans.map((plan) => plan.name)).toEqual(nodePoolsOf([pool({ desired: 7 })], zones).map((plan) => plan.name));
   });
 
-  it('have names of their own, also where names of pools and zones join to the same text', () => {
+  it('returns unique names, even if pool and zone join to the same text', () => {
     const autoscaled = { ...pool({ name: 'web-a' }) };
     delete autoscaled.desired;
     const plans = nodePoolsOf([pool({ name: 'web', zones: ['r-a'] }), autoscaled], zones);
@@ -38,11 +38,11 @@ describe('GKE node pools', () => {
     for (const { name } of plans) expect(name).toMatch(/^[a-z][a-z0-9-]{0,38}[a-z0-9]$/);
   });
 
-  it('have names that begin with a letter, whatever the pool is called', () => {
+  it('returns names that start with a letter, for any pool name', () => {
     expect(nodePoolsOf([pool({ name: '9to5' })], ['r-a'])[0]!.name).toMatch(/^p-9to5-a-[0-9a-f]{8}$/);
   });
 
-  it('ask for no accelerator that the machine type does not name', () => {
+  it('requests only accelerators that the machine type implies', () => {
     expect(nodePoolsOf([pool({ gpu: 1, machineType: 'n1-standard-4' })], ['r-a'])[0]).not.toHaveProperty('accelerator');
     expect(nodePoolsOf([pool({ gpu: 1, machineType: 'g2-standard-4' })], ['r-a'])[0]).toMatchObject({
       accelerator: { type: 'nvidia-l4', count: 1 },

@@ -37,8 +37,8 @@ const others = [
   { ...cluster, assetType: 'cloudkms.googleapis.com/CryptoKey' },
 ];
 
-describe('what bears our labels', () => {
-  it('is found by label, or by description where Google takes no labels, page after page', async () => {
+describe('taggedResources at Google', () => {
+  it('lists all pages by label, or by description without labels', async () => {
     const pages: Record<string, object> = {
       '': { results: [cluster, others[0], others[1]], nextPageToken: 'two' },
       two: { results: [], nextPageToken: 'three' },
@@ -57,7 +57,7 @@ describe('what bears our labels', () => {
     expect(google.calls).toHaveLength(3);
   });
 
-  it('is an error where Google names the same page for ever', async () => {
+  it('rejects when Google repeats the same page for ever', async () => {
     const page = { body: { results: [], nextPageToken: 'again' } };
     await using google = await FakeGoogle.start(({ path }) => (path === PATH ? page : undefined));
     await expect(taggedResources(context(), google.endpoints)).rejects.toThrow(
@@ -65,7 +65,7 @@ describe('what bears our labels', () => {
     );
   });
 
-  it('tells pools by the names of their groups and templates, also of a long technical ID', async () => {
+  it('names the pool of groups and templates, also with a long technical ID', async () => {
     const long = { ...owner, technicalID: `shoot--${'a'.repeat(40)}--${'b'.repeat(14)}` };
     const one = (of: Owner, kind: string, part: string, region = 'europe-west3') => ({
       ...network,
@@ -86,12 +86,12 @@ describe('what bears our labels', () => {
     expect(found.map(({ part }) => part)).toEqual([undefined, ...parts, ...parts]);
   });
 
-  it('is nothing in a project without anything of ours', async () => {
+  it('is empty in a project without resources of the owner', async () => {
     await using google = await FakeGoogle.start(({ path }) => (path === PATH ? { body: {} } : undefined));
     expect(await taggedResources(context(), google.endpoints)).toEqual([]);
   });
 
-  it('cannot be told without permission: that is an error, not an empty list', async () => {
+  it('rejects without permission, and returns no empty list', async () => {
     const error = { code: 403, message: 'denied', status: 'PERMISSION_DENIED' };
     await using google = await FakeGoogle.start(({ path }) =>
       path === PATH ? { status: 403, body: { error } } : undefined,

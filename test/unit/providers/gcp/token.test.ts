@@ -23,8 +23,8 @@ async function failure(ctx: CloudContext, answer?: Answer): Promise<CoppiceError
   return error as CoppiceError;
 }
 
-describe('an access token', () => {
-  it('is asked for with an assertion that the key of the account signs', async () => {
+describe('accessToken at Google', () => {
+  it("requests a token with an assertion signed by the account's key", async () => {
     await using google = await FakeGoogle.start();
     const token = await accessToken(context(), google.endpoints);
     expect(token).toEqual({ token: 'ya29.token', expiresAt: '2026-11-21T12:59:59.000Z' });
@@ -44,7 +44,7 @@ describe('an access token', () => {
     expect(verify('RSA-SHA256', signed, publicKey, Buffer.from(signature, 'base64url'))).toBe(true);
   });
 
-  it('comes from the metadata server for the machine itself, where the profile lends its identity', async () => {
+  it("uses the metadata server where the profile lends the machine's identity", async () => {
     await using google = await FakeGoogle.start(({ headers }) =>
       headers['metadata-flavor'] === 'Google'
         ? { body: { access_token: 'ya29.machine', expires_in: 1800, token_type: 'Bearer' } }
@@ -55,7 +55,7 @@ describe('an access token', () => {
     expect(google.asked[0]!.path).toBe('/computeMetadata/v1/instance/service-accounts/default/token');
   });
 
-  it("is never the machine's own for whoever merely leaves the key out", async () => {
+  it("does not fall back to the machine's identity without a key", async () => {
     const error = await failure(ofMachine());
     expect(error.code).toBe('ERR_INFRA_UNAUTHENTICATED');
     expect(error.message).toContain("does not lend the operator's own identity");
@@ -70,11 +70,14 @@ describe('an access token', () => {
     ['no private key', withKey({ private_key: undefined }), 'has no private_key'],
     ['a broken key', withKey({ private_key: pem.replaceAll('\n', ' ') }), 'is no RSA key'],
     ['a project that would be a path', withKey({ project_id: '../other' }), 'name no project'],
-  ] as [string, CloudContext, string][])('is not asked for with credentials that are %s', async (_, ctx, message) => {
-    const error = await failure(ctx);
-    expect(error.code).toBe('ERR_INFRA_UNAUTHENTICATED');
-    expect(error.message).toContain(message);
-  });
+  ] as [string, CloudContext, string][])(
+    'does not request a token with credentials that are %s',
+    async (_, ctx, message) => {
+      const error = await failure(ctx);
+      expect(error.code).toBe('ERR_INFRA_UNAUTHENTICATED');
+      expect(error.message).toContain(message);
+    },
+  );
 
   it.each([
     [
@@ -99,16 +102,13 @@ describe('an access token', () => {
     ['a bad day', { status: 503, body: 'down' }, 'ERR_RETRYABLE_INFRA_DEPENDENCIES', 'HTTP 503'],
     ['no token', { body: {} }, 'ERR_RETRYABLE_INFRA_DEPENDENCIES', 'without a token'],
     ['a web page', { body: '<html>' }, 'ERR_RETRYABLE_INFRA_DEPENDENCIES', 'no JSON'],
-  ] as [string, Answer, string, string][])(
-    'is refused for %s with the right code',
-    async (_, answer, code, message) => {
-      const error = await failure(context(), answer);
-      expect([error.code, error.message]).toEqual([code, expect.stringContaining(message)]);
-      expect(error.message).not.toContain('\n');
-    },
-  );
+  ] as [string, Answer, string, string][])('reports %s with the right code', async (_, answer, code, message) => {
+    const error = await failure(context(), answer);
+    expect([error.code, error.message]).toEqual([code, expect.stringContaining(message)]);
+    expect(error.message).not.toContain('\n');
+  });
 
-  it('is tried again when Google cannot be reached', async () => {
+  it('reports an unreachable Google as retryable', async () => {
     const google = await FakeGoogle.start();
     await google[Symbol.asyncDispose]();
     const error = await accessToken(context(), google.endpoints).catch((reason: unknown) => reason);
@@ -116,8 +116,8 @@ describe('an access token', () => {
   });
 });
 
-describe('a kubeconfig', () => {
-  it('works without gcloud until the token in it expires', async () => {
+describe('a kubeconfig for GKE', () => {
+  it('works without gcloud until its token expires', async () => {
     await using google = await FakeGoogle.start();
     const outputs = { name: 'one', endpoint: 'https://203.0.113.7', certificateAuthority: 'PEM', version: '1.36.3' };
     const { kubeconfig, expiresAt } = await gkeKubeconfig(context(), google.endpoints, outputs);
@@ -129,8 +129,8 @@ describe('a kubeconfig', () => {
   });
 });
 
-describe('what the plugin gets', () => {
-  it('is the key, written anew: nowhere but Google is asked with it', () => {
+describe('the credentials of the Google plugin', () => {
+  it("are the key with Google's endpoints only, whatever the account file names", () => {
     const sly = withKey({ token_uri: 'https://evil.example/token', universe_domain: 'evil.example' });
     const { GOOGLE_CREDENTIALS, ...others } = pluginCredentials(credentialsOf(sly.account, profile));
     expect(others).toEqual({});
@@ -144,7 +144,7 @@ describe('what the plugin gets', () => {
     });
   });
 
-  it('is a token where the machine itself asks', () => {
+  it("are a token for the machine's own identity", () => {
     const credentials = credentialsOf(ofMachine().account, lending);
     expect(pluginCredentials(credentials, 'ya29.machine')).toEqual({ GOOGLE_OAUTH_ACCESS_TOKEN: 'ya29.machine' });
   });

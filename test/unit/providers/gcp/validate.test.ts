@@ -39,8 +39,8 @@ const cases: [what: string, changes: Partial<WantedCluster>, fields: string[]][]
   ['two pools of a name', pools({ desired: 1 }, { desired: 1 }), ['pools']],
 ];
 
-describe('the profile', () => {
-  it('has defaults that GKE takes', () => {
+describe('the shipped profile for Google', () => {
+  it('has defaults that GKE accepts', () => {
     const shipped = load(readFileSync('profiles/gcp.yaml', 'utf8')) as CloudProfile;
     const { region, machineType, pods, services } = shipped.spec.defaults!;
     const zones = shipped.spec.regions.find(({ name }) => name === region)!.zones!.map(({ name }) => name);
@@ -55,7 +55,7 @@ describe('the profile', () => {
   });
 });
 
-describe('validate', () => {
+describe('validateCluster for GKE names the wrong fields of', () => {
   it.each(cases)('%s', (_what, changes, fields) => {
     const problems = validateCluster({ ...cluster, ...changes }, profile);
     expect(problems.map(({ field }) => field)).toEqual(fields);

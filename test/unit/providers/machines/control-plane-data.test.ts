@@ -43,13 +43,13 @@ const join = controlPlaneUserData(ctx, own, joining('f'.repeat(64)));
 const filesIn = (text: string) => (load(text) as CloudConfig).write_files;
 const fileIn = (text: string, path: string) => filesIn(text).find((file) => file.path === path);
 
-describe('what machines of a control plane are told', () => {
-  it('is as recorded', async () => {
+describe('the user data of control plane machines', () => {
+  it('equals the golden file', async () => {
     await expect(begin).toMatchFileSnapshot('golden/control-plane-begin.yaml');
     await expect(join).toMatchFileSnapshot('golden/control-plane-join.yaml');
   });
 
-  it('has keys for who begins the cluster only, where root alone reads them', () => {
+  it('contains CA keys only for the first machine, readable by root only', () => {
     const keys = filesIn(begin).filter(({ content }) => content.includes('KEY'));
     expect(keys.map(({ path, permissions }) => [path, permissions])).toEqual([
       ['/etc/kubernetes/pki/ca.key', '0600'],
@@ -62,7 +62,7 @@ describe('what machines of a control plane are told', () => {
         expect([path, permissions]).toEqual([path, '0600']);
   });
 
-  it('lets nobody begin a cluster who was told to join', () => {
+  it('never lets a joining machine initialize a cluster', () => {
     expect(fileIn(join, '/etc/coppice/secret/kubeadm-join.yaml')).toBeDefined();
     expect(fileIn(begin, '/etc/coppice/secret/kubeadm-join.yaml')).toBeUndefined();
     const { content } = fileIn(join, '/etc/coppice/control-plane.sh')!;
@@ -71,7 +71,7 @@ describe('what machines of a control plane are told', () => {
     );
   });
 
-  it('starts kubeadm beside what all machines start, and the kubelet once there is something for it', () => {
+  it('starts kubeadm with the other services, and the kubelet once it has a configuration', () => {
     expect(fileIn(begin, '/etc/coppice/machine.env')!.content).toContain("CONTROL_PLANE='kubeadm'");
     expect(fileIn(begin, '/etc/systemd/system/kubelet.service')!.content).toContain(
       'test -s /etc/kubernetes/kubelet.conf',
@@ -82,7 +82,7 @@ describe('what machines of a control plane are told', () => {
     expect((load(begin) as CloudConfig).runcmd).toEqual([['/etc/coppice/install.sh']]);
   });
 
-  it('has each file once, and scripts that are scripts', () => {
+  it('contains each file once, and valid scripts', () => {
     for (const text of [begin, join]) {
       const paths = filesIn(text).map(({ path }) => path);
       expect(paths).toEqual([...new Set(paths)]);
@@ -91,7 +91,7 @@ describe('what machines of a control plane are told', () => {
     }
   });
 
-  it('is short enough for every cloud, packed, with real keys', async () => {
+  it('fits the limit of every cloud when compressed, with real keys', async () => {
     const parameters = { apiServerAddress: HOST, etcdAddresses: [], services: '10.97.0.0/16', selfHosted: true };
     const now = new Date('2026-11-21T00:00:00Z');
     const empty = planEncryption({}, { isNew: true, rotate: false, now });
@@ -104,7 +104,7 @@ describe('what machines of a control plane are told', () => {
     for (const text of long) expect(gzipSync(text).length).toBeLessThan(LONGEST_USER_DATA * 0.75);
   });
 
-  it('is refused where it would not fit', () => {
+  it('is refused beyond that limit', () => {
     const taints = Array.from({ length: 600 }, (_one, index) => ({
       key: `${(index * 7919).toString(36)}.example.org/${(index * 104729).toString(36).repeat(8).slice(0, 60)}`,
       value: (index * 15485863).toString(36).repeat(8).slice(0, 63),

@@ -159,7 +159,7 @@ beforeEach(() => {
 });
 
 describe('a control plane in a cloud', () => {
-  it('has an endpoint before anything else, which is made once', async () => {
+  it('gets an endpoint first, and only once', async () => {
     await expect(group().reconcile(ctx(), own(1), begin)).rejects.toThrow('no endpoint yet');
     const place = { host: 'one.example', port: 6443 };
     expect(await group().endpoint(ctx(), own(1))).toEqual(place);
@@ -170,7 +170,7 @@ describe('a control plane in a cloud', () => {
     expect(await seen()).toEqual({ asked: 0, machines: [] });
   });
 
-  it('says which permissions are missing before anything is made or remembered', async () => {
+  it('reports missing permissions before it creates or stores anything', async () => {
     cloud.missing = ['elasticloadbalancing:CreateLoadBalancer'];
     await expect(group().endpoint(ctx(), own(1))).rejects.toMatchObject({
       code: 'ERR_INFRA_UNAUTHORIZED',
@@ -179,13 +179,13 @@ describe('a control plane in a cloud', () => {
     expect([cloud.runs, seed.names('Secret')]).toEqual([[], []]);
   });
 
-  it('is not gone on with in another account', async () => {
+  it('is not continued in another account', async () => {
     await group().endpoint(ctx(), own(1));
     cloud.id = 'account-2';
     await expect(group().reconcile(ctx(), own(1), begin)).rejects.toThrow('the credentials are of account account-2');
   });
 
-  it('shares its network with machines for workloads, in the zones of both', async () => {
+  it('shares its network with workload machines, in the zones of both', async () => {
     await group().endpoint(ctx(), own(1));
     expect(cloud.zones).toEqual(['north-a']);
     await provider.reconcilePools!(ctx(), [pool({ zones: ['north-b'], count: 1 })]);
@@ -201,7 +201,7 @@ describe('a control plane in a cloud', () => {
     );
   });
 
-  it('keeps what its machines are told where its keys are, and a finalizer on it until all is gone', async () => {
+  it('keeps user data where its keys are, with a finalizer until all is deleted', async () => {
     await group().endpoint(ctx(), own(1));
     await group().reconcile(ctx(), own(1), begin);
     expect(seed.get(RECORD).metadata.finalizers).toHaveLength(1);
@@ -210,7 +210,7 @@ describe('a control plane in a cloud', () => {
     expect([...seed.objects.keys()]).toEqual([]);
   });
 
-  it('goes after machines for workloads, and before the network of both', async () => {
+  it('is deleted after workload machines and before their shared network', async () => {
     await group().endpoint(ctx(), own(1));
     await provider.reconcilePools!(ctx(), [pool({ count: 1 })]);
     await provider.deleteAll(ctx());
@@ -225,7 +225,7 @@ describe('a control plane in a cloud', () => {
   });
 });
 
-describe('by the plan, a control plane in a cloud', () => {
+describe('a control plane in a cloud, driven by the plan,', () => {
   let cluster: GroupCluster;
 
   beforeEach(async () => {
@@ -245,7 +245,7 @@ describe('by the plan, a control plane in a cloud', () => {
 
   const names = () => cloud.machines.map(({ name }) => name);
 
-  it('tells no machine the keys any more once it has begun, though none is to come', async () => {
+  it('removes the keys from user data after initialization, though no machine is to come', async () => {
     expect(cloud.tellsKeys).toBe(true);
     await cluster.settle(1);
     expect([cloud.tellsKeys, names()]).toEqual([false, ['i-1']]);
@@ -259,7 +259,7 @@ describe('by the plan, a control plane in a cloud', () => {
     expect([cloud.desired, (await seen()).asked, votersIn(cluster.members)]).toEqual([1, 1, names()]);
   });
 
-  it('has another machine for one that is lost, however often', async () => {
+  it('replaces each lost machine', async () => {
     await cluster.settle(3);
     for (const victim of ['i-1', 'i-3', 'i-5']) {
       cloud.lose(victim);
@@ -271,7 +271,7 @@ describe('by the plan, a control plane in a cloud', () => {
     }
   });
 
-  it('has another machine for each once keys of Secrets change, one at a time, and again when they change again', async () => {
+  it('replaces machines one at a time for new encryption keys, each time they change', async () => {
     await cluster.settle(3);
     for (const revision of [1, 2]) {
       encryptionRevision = revision;
@@ -291,7 +291,7 @@ describe('by the plan, a control plane in a cloud', () => {
     expect(cloud.runs.length).toBe(length);
   });
 
-  it('has another machine for each once another version is wanted, one at a time, which install that', async () => {
+  it('replaces machines one at a time for another version, which the new ones install', async () => {
     await cluster.settle(3);
     const before = names();
     expect(before.map(cluster.versionOf)).toEqual(['1.35.4', '1.35.4', '1.35.4']);
@@ -306,21 +306,21 @@ describe('by the plan, a control plane in a cloud', () => {
     expect(cloud.runs.length).toBe(length);
   });
 
-  it('has another machine for each only once, where keys of Secrets change with the version', async () => {
+  it('replaces each machine once when keys and version change together', async () => {
     await cluster.settle(1);
     [kubernetesVersion, encryptionRevision] = ['1.36.3', 1];
     await cluster.settle(1);
     expect([names(), names().map(cluster.versionOf)]).toEqual([['i-2'], ['1.36.3']]);
   });
 
-  it('has one other machine for one with certificates that end soon, though its etcd does not always show them', async () => {
+  it('replaces a machine with expiring certificates once, though etcd does not always list it', async () => {
     await cluster.settle(3);
     cluster.shows = (name, look) => (name === 'i-2' && look % 2 === 1 ? new Date(+cloud.now + 3600_000) : undefined);
     await cluster.settle(3);
     expect([names(), cluster.drained]).toEqual([['i-1', 'i-3', 'i-4'], ['i-2']]);
   });
 
-  it('replaces no machine by one with earlier keys, where the seed was restored to before they changed', async () => {
+  it('replaces no machine by one with earlier keys after a restore of the seed', async () => {
     encryptionRevision = 10;
     await cluster.settle(3);
     const before = names();
@@ -337,7 +337,7 @@ describe('by the plan, a control plane in a cloud', () => {
     expect(names()).toEqual(before);
   });
 
-  it('goes on with another machine for each where that was broken off', async () => {
+  it('continues an interrupted replacement', async () => {
     await cluster.settle(3);
     encryptionRevision = 1;
     for (let broken = 0; broken < 6; broken++) {
@@ -353,7 +353,7 @@ describe('by the plan, a control plane in a cloud', () => {
     expect(votersIn(cluster.members)).toEqual(names());
   });
 
-  it('has another machine for one that somebody stops, which ends for good', async () => {
+  it('replaces a machine that somebody stopped, and ends it for good', async () => {
     await cluster.settle(3);
     const stopped = cloud.machines.find(({ name }) => name === 'i-2')!;
     stopped.phase = 'Terminating';
@@ -364,7 +364,7 @@ describe('by the plan, a control plane in a cloud', () => {
     expect([cloud.desired, cloud.forgotten, votersIn(cluster.members)]).toEqual([3, ['i-2'], alive.sort()]);
   });
 
-  it('ends a machine again whose end was broken off, and no other', async () => {
+  it('repeats an interrupted termination of one machine, and ends no other', async () => {
     await cluster.settle(3);
     cloud.broken = new Error('AWS does not answer');
     await expect(cluster.settle(1)).rejects.toThrow('AWS does not answer');
@@ -375,7 +375,7 @@ describe('by the plan, a control plane in a cloud', () => {
     expect([names().length, cloud.desired, votersIn(cluster.members)]).toEqual([1, 1, names()]);
   });
 
-  it('has no group choose who goes when an end was broken off', async () => {
+  it('never lets the group choose the victim after an interrupted termination', async () => {
     await cluster.settle(3);
     cloud.broken = new Error('AWS does not answer');
     await expect(cluster.settle(1)).rejects.toThrow('AWS does not answer');
@@ -388,7 +388,7 @@ describe('by the plan, a control plane in a cloud', () => {
   it.each([
     ['is lost', undefined],
     ['was stopped', 'Terminating' as const],
-  ])('does not go on counting a machine that %s when forgetting it was broken off', async (_what, phase) => {
+  ])('stops counting a machine that %s after an interrupted removal', async (_what, phase) => {
     await cluster.settle(3);
     if (phase) cloud.machines.find(({ name }) => name === 'i-2')!.phase = phase;
     else cloud.lose('i-2');
@@ -401,14 +401,14 @@ describe('by the plan, a control plane in a cloud', () => {
     expect([alive.length, cloud.desired, cloud.lost, cloud.forgotten]).toEqual([3, 3, [], ['i-2']]);
   });
 
-  it('does not go on counting a machine whose member had no name', async () => {
+  it('stops counting a machine whose member had no name', async () => {
     await cluster.settle(3);
     cloud.lose('i-3');
     await group().end(ctx(), 'control-plane', ['8e9e05c52164694d']);
     expect([cloud.desired, cloud.lost]).toEqual([2, []]);
   });
 
-  it('forgets no machine that somebody has stopped, unless it was to end', async () => {
+  it('keeps a stopped machine in the group, unless it was to end', async () => {
     await cluster.settle(3);
     cloud.lose('i-3');
     for (const one of cloud.machines) one.phase = 'Terminating';
@@ -416,7 +416,7 @@ describe('by the plan, a control plane in a cloud', () => {
     expect(cloud.forgotten).toEqual(['i-3']);
   });
 
-  it('has its first machine made again when that is lost before it has begun, after some minutes', async () => {
+  it('replaces a first machine lost before initialization after some minutes', async () => {
     // As at Azure, where a set's capacity follows its machines.
     Object.assign(cloud, { machines: [], desired: 0 });
     await group().reconcile(ctx(), own(1), begin);
@@ -426,7 +426,7 @@ describe('by the plan, a control plane in a cloud', () => {
     expect(names()).toEqual(['i-2']);
   });
 
-  it('has no machine end because a list does not show it, once the cluster has begun', async () => {
+  it('ends no machine that a list omits, once the cluster is initialized', async () => {
     await cluster.settle(3);
     const shown = cloud.machines;
     cloud.lost = ['i-3'];
@@ -437,12 +437,12 @@ describe('by the plan, a control plane in a cloud', () => {
     expect([cloud.forgotten, cloud.runs.length]).toEqual([[], runs]);
   });
 
-  it('is not taken for lost by credentials of another account', async () => {
+  it('is not reported as lost with credentials of another account', async () => {
     Object.assign(cloud, { machines: [], id: 'account-2' });
     await expect(seen()).rejects.toThrow('the credentials are of account account-2');
   });
 
-  it('asks again where asking was broken off', async () => {
+  it('repeats an interrupted request', async () => {
     cloud.broken = new Error('the engine died');
     await expect(cluster.settle(3)).rejects.toThrow('the engine died');
     provider = open();
@@ -456,7 +456,7 @@ describe('by the plan, a control plane in a cloud', () => {
   const pools = (...properties: string[]): Change => ({ operation: 'update', resource: 'group pool', properties });
   const mend = (part: ControlPlanePart) => group().mend(ctx(), 'control-plane', part);
 
-  it('has what others changed changed back, in each of its layers', async () => {
+  it('reverts changes by others in each of its layers', async () => {
     await cluster.settle(3);
     cloud.drift = { network: [wall], endpoint: [wall], 'control-plane': [pools('suspendedProcesses')] };
     cloud.runs = [];
@@ -465,7 +465,7 @@ describe('by the plan, a control plane in a cloud', () => {
     expect([names(), await mend('machines')]).toEqual([['i-1', 'i-2', 'i-3'], []]);
   });
 
-  it('has machines for workloads mended beside it, and its network by nobody else', async () => {
+  it('leaves the repair of workload machines and of the network to their own providers', async () => {
     const workers = [pool({ count: 1, zones: ['north-a'] })];
     await provider.reconcilePools!(ctx(), workers);
     cloud.runs = [];
@@ -473,7 +473,7 @@ describe('by the plan, a control plane in a cloud', () => {
     expect(cloud.runs).toEqual(['apply machines refreshed']);
   });
 
-  it('has nothing done of a layer where that is not safe for it, and says what', async () => {
+  it('repairs no layer where that is unsafe, and reports what', async () => {
     await cluster.settle(3);
     const address: Change = { operation: 'create', resource: 'address endpoint' };
     cloud.drift = { network: [wall], endpoint: [wall, address], 'control-plane': [pools('size', 'tags')] };
@@ -482,7 +482,7 @@ describe('by the plan, a control plane in a cloud', () => {
     expect(cloud.runs).toEqual(['apply network refreshed']);
   });
 
-  it('has its group left alone while machines of it come or go, or before it has begun', async () => {
+  it('is not repaired while its machines change, or before initialization', async () => {
     cloud.drift = { 'control-plane': [pools('suspendedProcesses')] };
     cloud.runs = [];
     expect(await mend('machines')).toBeUndefined();
@@ -498,7 +498,7 @@ describe('by the plan, a control plane in a cloud', () => {
     expect(names()).toHaveLength(4);
   });
 
-  it('has the rest of its layer changed back meanwhile: at Google the way to its API server is there', async () => {
+  it('repairs the rest of its layer meanwhile, such as the path to the API server at Google', async () => {
     await cluster.settle(3);
     cloud.lose('i-2');
     cloud.drift = { 'control-plane': [wall] };
@@ -506,7 +506,7 @@ describe('by the plan, a control plane in a cloud', () => {
     expect(names()).toHaveLength(2);
   });
 
-  it('runs nothing when nothing has changed', async () => {
+  it('runs nothing without changes', async () => {
     await cluster.settle(3);
     const [runs, writes] = [cloud.runs.length, seed.writes.length];
     await group().reconcile(ctx(), own(3), join);

@@ -11,7 +11,7 @@ const group = (operation: string, ...properties: string[]): Change => ({
 });
 const other = (operation: string, type: string): Change => ({ operation, resource: `${type} one` });
 
-describe('of what others changed under a control plane on machines', () => {
+describe('harmsNoControlPlane, of changes by others,', () => {
   it.each<[string, boolean, Change[]]>([
     ['nothing is fine', true, []],
     ['settings of the group are', true, [group('update', 'suspendedProcesses', 'protectFromScaleIn')]],
@@ -30,7 +30,7 @@ describe('of what others changed under a control plane on machines', () => {
     ],
     ['not even a listener is replaced', false, [other('replace', LISTENER)]],
     ['one that harms is enough', false, [other('update', LISTENER), group('delete')]],
-  ])('%s', (_what, isFine, changes) => {
+  ])('decides: %s', (_what, isFine, changes) => {
     expect(harmsNoControlPlane(changes, GROUP, [LISTENER])).toBe(isFine);
   });
 });

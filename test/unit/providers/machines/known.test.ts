@@ -42,7 +42,7 @@ function testbed() {
   };
 }
 
-it('never takes what was there before a write for what is there after it', async () => {
+it('a read that began before a write is not cached after it', async () => {
   const { known, quick, slow, hold } = testbed();
   const first = { applied: 'first' };
   await known().save(quick, first, undefined);
@@ -57,7 +57,7 @@ it('never takes what was there before a write for what is there after it', async
   expect(await one.receipt(quick)).toEqual({ applied: 'second' });
 });
 
-it('reads again when it is not known whether a write has come through', async () => {
+it('a read is repeated if the outcome of a write is unknown', async () => {
   const { known, quick, slow, loseAnswers } = testbed();
   const one = known();
   const first = { applied: 'first' };

@@ -55,7 +55,7 @@ async function watchOf(...watches: Event[][]) {
   return { silence: Number(silence), said, asked };
 }
 
-it('goes on watching where it was, and gives up an API server that is silent for a minute', async () => {
+it('the node watch resumes at its resourceVersion, and gives up an API server that is silent for a minute', async () => {
   const { silence, said, asked } = await watchOf(
     [{ type: 'ADDED', object: node('b', '2') }, bookmark('7')],
     [{ type: 'DELETED', object: node('a', '9') }],
@@ -68,7 +68,7 @@ it('goes on watching where it was, and gives up an API server that is silent for
   expect(seconds).toBeLessThan(silence);
 });
 
-it('lists anew when it is told that it is too late', async () => {
+it('the node watch lists again when its resourceVersion has expired', async () => {
   const { said } = await watchOf([{ type: 'ERROR', object: { code: 410 } }]);
   expect(said).toEqual(['a', 'ended']);
 });

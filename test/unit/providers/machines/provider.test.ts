@@ -45,8 +45,8 @@ const join = (ready = 'True') => {
 };
 const workers = (count: number, changes: Partial<Pool> = {}) => [pool({ count, ...changes })];
 
-describe('machines in an account of the tenant', () => {
-  it('are a network and groups on it, once: whoever comes after a restart finds them made', async () => {
+describe("machines in a tenant's account", () => {
+  it('are a network and groups, created once even across restarts', async () => {
     await started().reconcilePools!(ctx(), workers(2));
     expect(cloud.runs).toEqual(['apply network', 'apply machines']);
     expect(cloud.inputs?.pools).toMatchObject([
@@ -60,7 +60,7 @@ describe('machines in an account of the tenant', () => {
     expect(seed.writes.length).toBe(writes);
   });
 
-  it('are looked for from before the first one is made, and until the last one has gone', async () => {
+  it('have a finalizer from before the first until after the last', async () => {
     cloud.broken = new Error('the cloud is away');
     const provider = started();
     await expect(provider.reconcilePools!(ctx(), workers(1))).rejects.toThrow('away');
@@ -71,7 +71,7 @@ describe('machines in an account of the tenant', () => {
     expect(seed.names('Secret')).toEqual([]);
   });
 
-  it('need no credentials to be gone where none were ever made', async () => {
+  it('need no credentials for deletion if none were ever created', async () => {
     const without = ctx();
     delete without.cloud;
     await started().deleteAll(without);
@@ -79,7 +79,7 @@ describe('machines in an account of the tenant', () => {
     await expect(started().reconcilePools!(without, workers(1))).rejects.toThrow('names no credentials');
   });
 
-  it('stay when their image, or the token for joining, is another one by now', async () => {
+  it('stay when image or bootstrap token change', async () => {
     await started().reconcilePools!(ctx(), workers(1));
     const { image } = cloud.inputs!.pools[0]!;
     [token, cloud.now] = ['second', cloud.now + HOUR / 2];
@@ -90,7 +90,7 @@ describe('machines in an account of the tenant', () => {
     expect(cloud.machines.map(({ name }) => name)).toEqual(before);
   });
 
-  it('come again in each of two pools that lost some at the same time', async () => {
+  it('are replaced in each of two pools that lost some at the same time', async () => {
     const provider = started();
     const pools = (a: number, b: number) => [pool({ name: 'a', count: a }), pool({ name: 'b', count: b })];
     await provider.reconcilePools!(ctx(), pools(2, 4));
@@ -103,7 +103,7 @@ describe('machines in an account of the tenant', () => {
     expect([of('a').length, of('b').length]).toEqual([1, 4]);
   });
 
-  it('are told as they were last seen, those that were ended apart, while a cloud does not tell', async () => {
+  it('are listed as last seen, terminated ones marked, while a cloud does not answer', async () => {
     const provider = started();
     await provider.reconcilePools!(ctx(), [pool({ name: 'a', count: 2 }), pool({ name: 'b', count: 1 })]);
     const told = await provider.listMachines(ctx());
@@ -118,7 +118,7 @@ describe('machines in an account of the tenant', () => {
     );
   });
 
-  it('go as they are named, each once, and none before', async () => {
+  it('are removed by name, each once, and none before', async () => {
     const provider = started();
     await provider.reconcilePools!(ctx(), workers(3));
     await provider.reconcilePools!(ctx(), workers(2));
@@ -135,7 +135,7 @@ describe('machines in an account of the tenant', () => {
     expect(phases).toEqual(['i-1 Running', 'i-2 Terminating', 'i-3 Running']);
   });
 
-  it('of a pool that is no longer described stay until it is deleted', async () => {
+  it('of a pool without description stay until the pool is deleted', async () => {
     const provider = started();
     await provider.reconcilePools!(ctx(), [...workers(1), pool({ name: 'old', count: 1 })]);
     await provider.reconcilePools!(ctx(), workers(1));
@@ -144,7 +144,7 @@ describe('machines in an account of the tenant', () => {
     expect(cloud.machines.map((one) => one.pool)).toEqual(['workers']);
   });
 
-  it('that never join are replaced once their token has expired', async () => {
+  it('that never join are replaced after their token expires', async () => {
     const provider = started();
     await provider.reconcilePools!(ctx(), workers(2));
     join();
@@ -158,7 +158,7 @@ describe('machines in an account of the tenant', () => {
     expect(cloud.machines.map(({ name }) => name)).toEqual(['i-1', 'i-3']);
   });
 
-  it('are nodes with the labels of their pool and the zone that the cloud says', async () => {
+  it("have nodes with the pool's labels and the cloud's zone", async () => {
     const provider = started();
     await provider.reconcilePools!(ctx(), workers(1));
     join();
@@ -176,7 +176,7 @@ describe('machines in an account of the tenant', () => {
     expect(shoot.names('Node')).toEqual(['i-1']);
   });
 
-  it('stay nodes when the cloud has made them again under their names since it was looked at', async () => {
+  it('keep their nodes if the cloud recreated them under the same names meanwhile', async () => {
     const provider = started();
     await provider.reconcilePools!(ctx(), workers(1));
     join('False');
@@ -192,7 +192,7 @@ describe('machines in an account of the tenant', () => {
     expect(shoot.names('Node')).toEqual(['i-1']);
   });
 
-  it('that the cloud cannot give are missed with its reason and code', async () => {
+  it('that the cloud cannot provide are reported with its reason and code', async () => {
     const provider = started();
     await provider.reconcilePools!(ctx(), workers(1));
     cloud.machines = [];
@@ -203,7 +203,7 @@ describe('machines in an account of the tenant', () => {
     });
   });
 
-  it('are not made a second time in another account', async () => {
+  it('are not created again in another account', async () => {
     await started().reconcilePools!(ctx(), workers(1));
     cloud.id = 'account-2';
     await expect(started().reconcilePools!(ctx(), workers(2))).rejects.toThrow(
@@ -212,7 +212,7 @@ describe('machines in an account of the tenant', () => {
     expect(cloud.runs).toHaveLength(2);
   });
 
-  it('are told as last seen while the cloud does not answer', async () => {
+  it('are listed as last seen while the cloud does not answer', async () => {
     const provider = started();
     await provider.reconcilePools!(ctx(), workers(1));
     expect(await provider.listMachines(ctx())).toHaveLength(1);
@@ -230,7 +230,7 @@ describe('machines in an account of the tenant', () => {
       ['machine type', {}, { machineType: 'odd' }],
       ['architecture', {}, { machineType: 'gpu' }],
       ['price', {}, { spot: true }],
-    ])('are those of another %s: as many more are asked for as may be', async (_, changes, ofPool) => {
+    ])('have another %s: the pool grows by maxSurge', async (_, changes, ofPool) => {
       const provider = started();
       await provider.reconcilePools!(ctx(), workers(3));
       expect(await outdated(provider)).toEqual([]);
@@ -243,7 +243,7 @@ describe('machines in an account of the tenant', () => {
       expect(await outdated(started())).toEqual(['i-1', 'i-2', 'i-3']);
     });
 
-    it('are none when tokens, labels, taints, zones or addresses are others', async () => {
+    it('are none after changes of tokens, labels, taints, zones or addresses', async () => {
       const provider = started();
       await provider.reconcilePools!(ctx(), workers(1, { maxSurge: 1 }));
       token = 'second';
@@ -256,7 +256,7 @@ describe('machines in an account of the tenant', () => {
       expect(await outdated(provider)).toEqual([]);
     });
 
-    it('are replaced one by one: a group that was made smaller grows again, also when it is asked for as much as before', async () => {
+    it('are replaced one by one, and a shrunk group grows again, also to the same size', async () => {
       let provider = started();
       await provider.reconcilePools!(ctx(), workers(2));
       const changes = { kubernetesVersion: '1.36.4' };
@@ -275,7 +275,7 @@ describe('machines in an account of the tenant', () => {
       expect(cloud.runs).toHaveLength(runs);
     });
 
-    it('are replaced by machines of the newest image, and no machine for its sake', async () => {
+    it('are replaced by machines with the newest image, but not because of the image', async () => {
       const provider = started();
       await provider.reconcilePools!(ctx(), workers(1));
       const { image } = cloud.inputs!.pools[0]!;
@@ -290,7 +290,7 @@ describe('machines in an account of the tenant', () => {
       expect(cloud.inputs!.pools[0]!.image).toBe(newer);
     });
 
-    it('of before machines bore a hash are taken for what is wanted when hashes come, and no longer', async () => {
+    it('do not include machines without hash until hashes are introduced', async () => {
       await started().reconcilePools!(ctx(), workers(2));
       for (const machine of cloud.machines) delete machine.hash;
       const secret = seed.get<Secret>(RECORD);
@@ -308,7 +308,7 @@ describe('machines in an account of the tenant', () => {
       expect(await outdated(started())).toEqual(['i-1', 'i-2', 'i-3']);
     });
 
-    it('are no failure while the cloud gives none in their place, but who asks by number is told why', async () => {
+    it('do not fail the pool without replacements, but the autoscaler gets the reason', async () => {
       const provider = started();
       await provider.reconcilePools!(ctx(), workers(1));
       [cloud.most, cloud.failure] = [1, 'InsufficientInstanceCapacity - none left'];
@@ -319,7 +319,7 @@ describe('machines in an account of the tenant', () => {
       expect(cloud.runs).toHaveLength(runs);
     });
 
-    it('have tokens kept fresh for the machines that replace them', async () => {
+    it('keep tokens fresh for their replacements', async () => {
       const asked: unknown[] = [];
       const bootstrapKubeconfig = async (own: string, machines?: number) => {
         asked.push([own, machines]);
@@ -336,13 +336,13 @@ describe('machines in an account of the tenant', () => {
   });
 });
 
-describe('what others changed in the account', () => {
+describe("drift in a tenant's account", () => {
   const group = (properties: string[], name = 'workers') => [
     { operation: 'update', resource: `aws:autoscaling/group:Group pool-${name}`, properties },
   ];
   const changed = (of = started()) => of.drift!(ctx());
 
-  it('is what is other than what was made there, in the network and in the groups', async () => {
+  it('contains all differences in the network and in the groups', async () => {
     expect(await changed()).toBeUndefined();
     await started().reconcilePools!(ctx(), workers(2));
     expect(await changed()).toEqual([]);
@@ -356,7 +356,7 @@ describe('what others changed in the account', () => {
     ]);
   });
 
-  it('is not the size of a group of which we ended a machine ourselves, until it is made anew', async () => {
+  it('excludes the size of a group after a termination by the operator, until it is applied again', async () => {
     const provider = started();
     await provider.reconcilePools!(ctx(), workers(2));
     join();
@@ -372,7 +372,7 @@ describe('what others changed in the account', () => {
     expect(await changed(provider)).toEqual(cloud.drift.machines);
   });
 
-  it('is looked for with what machines were last told: a renewed token, or more machines, are our own doing', async () => {
+  it('is searched for with the last inputs, so that new tokens and sizes are no drift', async () => {
     const provider = started();
     await provider.reconcilePools!(ctx(), workers(1));
     token = 'second';
@@ -383,7 +383,7 @@ describe('what others changed in the account', () => {
     expect(asked.mock.calls.at(-1)![0].inputs).toEqual(cloud.inputs);
   });
 
-  it('cannot be told while machines are being made, or by another version of the programs than made them', async () => {
+  it('is unknown while machines are being created, or after another version of the programs', async () => {
     const provider = started();
     await provider.reconcilePools!(ctx(), workers(1));
     cloud.broken = new Error('the cloud is away');
@@ -397,13 +397,13 @@ describe('what others changed in the account', () => {
     expect(await changed(newer)).toBeUndefined();
   });
 
-  it('cannot be told with credentials of another account, to which everything looks gone', async () => {
+  it('is unknown with credentials of another account', async () => {
     await started().reconcilePools!(ctx(), workers(1));
     cloud.id = 'account-2';
     await expect(changed()).rejects.toThrow('account-2');
   });
 
-  it('is changed back, in the network too, when that is asked for', async () => {
+  it('is reverted on request, also in the network', async () => {
     await started().reconcilePools!(ctx(), workers(2));
     join();
     cloud.runs = [];

@@ -26,16 +26,16 @@ const config = load(text) as CloudConfig;
 const fileOf = (path: string) => config.write_files.find((file) => file.path === path)!;
 
 describe('user data', () => {
-  it('is as recorded', async () => {
+  it('equals the golden file', async () => {
     await expect(text).toMatchFileSnapshot('golden/user-data.yaml');
   });
 
-  it('begins with the line by which cloud-init knows its kind, and is the same for the same machine', () => {
+  it('starts with the line that cloud-init requires, and is equal for equal machines', () => {
     expect(text.split('\n')[0]).toBe('#cloud-config');
     expect(userData(ctx, spot, BOOTSTRAP)).toBe(text);
   });
 
-  it('shows its token to nobody but root, and has no other secret', () => {
+  it('lets only root read its token, and contains no other secret', () => {
     const holding = config.write_files.filter(({ content }) => content.includes(TOKEN));
     expect(holding.map(({ path, permissions }) => [path, permissions])).toEqual([
       ['/etc/coppice/secret/bootstrap.kubeconfig', '0600'],
@@ -44,7 +44,7 @@ describe('user data', () => {
     expect(text).not.toMatch(/PRIVATE KEY|client-key-data/);
   });
 
-  it('lets the kubelet join with the token, under the name that the provider knows', () => {
+  it("lets the kubelet join with the token, under the provider's name", () => {
     const { content } = fileOf('/etc/systemd/system/kubelet.service');
     expect(content).toContain('--bootstrap-kubeconfig=/etc/coppice/secret/bootstrap.kubeconfig');
     expect(content).toContain('--hostname-override=${NODE_NAME}');
@@ -57,7 +57,7 @@ describe('user data', () => {
     });
   });
 
-  it('installs the releases that the garden is tested with, and the Kubernetes of the cluster', () => {
+  it("installs the releases that the garden tests, and the cluster's Kubernetes version", () => {
     const env = fileOf('/etc/coppice/machine.env').content;
     expect(env).toContain("KUBERNETES='1.36.3'");
     expect(RELEASES).toEqual({
@@ -67,7 +67,7 @@ describe('user data', () => {
     });
   });
 
-  it('takes the URLs and checksums that the toolchain takes', () => {
+  it('uses the URLs and checksums of the toolchain', () => {
     const install = fileOf('/etc/coppice/install.sh').content;
     for (const [tool, version] of [
       ['containerd', '$CONTAINERD'],
@@ -86,17 +86,17 @@ describe('user data', () => {
     }
   });
 
-  it.each(['/etc/coppice/install.sh'])('%s is a shell script', (path) => {
+  it.each(['/etc/coppice/install.sh'])('contains %s as a valid shell script', (path) => {
     execFileSync('bash', ['-n'], { input: fileOf(path).content });
   });
 
-  it('keeps routes between nodes with a program that Python reads', () => {
+  it('maintains routes between nodes by a valid Python program', () => {
     const { content } = fileOf('/etc/coppice/pod_network.py');
     expect(content.startsWith('#!/usr/bin/env python3\n')).toBe(true);
     execFileSync('python3', ['-c', 'import ast, sys; ast.parse(sys.stdin.read())'], { input: content });
   });
 
-  it('is short enough for every cloud with real certificates', async () => {
+  it('fits the limit of every cloud with real certificates', async () => {
     const ca = await createCA({ commonName: 'ca', days: 1, now: new Date() });
     const server = 'https://203.0.113.10:6443';
     const bootstrap = writeKubeconfigText({
@@ -111,7 +111,7 @@ describe('user data', () => {
     expect(bytes).toBeLessThan(LONGEST_USER_DATA * 0.9);
   });
 
-  it('is refused where it would not fit', () => {
+  it('is refused beyond that limit', () => {
     const labels = Object.fromEntries(Array.from({ length: 64 }, (_, i) => [`l${i}.example.org/x`, 'y'.repeat(63)]));
     const taints = Array.from({ length: 32 }, (_, i) => ({
       key: `t${i}.example.org/${'x'.repeat(60)}`,

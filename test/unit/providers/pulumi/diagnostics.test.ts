@@ -4,7 +4,7 @@ import { diagnosticLine, errorsIn, failureOf, tellingDiagnostics } from '../../.
 
 const asIs = (text: string) => text;
 
-describe('oneLine', () => {
+describe('diagnosticLine shortens an error:', () => {
   it.each([
     ['plain', 'no such role\n', 'no such role'],
     [
@@ -30,14 +30,14 @@ describe('oneLine', () => {
   });
 });
 
-describe('telling', () => {
-  it('drops what only says that something else was said', () => {
+describe('tellingDiagnostics', () => {
+  it('drops errors that only repeat another error', () => {
     const said = ['update failed', 'no such role', 'One or more errors occurred', 'no such role'].map((text) => ({
       text,
     }));
     expect(tellingDiagnostics(said, asIs)).toEqual([{ text: 'no such role' }]);
   });
-  it('cuts secrets out before anything else is done to the text', () => {
+  it('redacts secrets before any other change of the text', () => {
     expect(tellingDiagnostics([{ text: 'key\n* abc' }], (text) => text.replace('key\n* abc', '[secret]'))).toEqual([
       { text: '[secret]' },
     ]);
@@ -54,7 +54,7 @@ it.each([
     'ended by SIGABRT\n4: at x\n',
     ['ended by SIGABRT'],
   ],
-] as const)('takes %s', (_, kind, output, expected) => {
+] as const)('errorsIn returns %s', (_, kind, output, expected) => {
   expect(errorsIn({ kind, output })).toEqual(expected.map((text) => ({ text })));
 });
 
@@ -62,7 +62,7 @@ describe('failureOf', () => {
   const quota = ({ text }: { text: string }) =>
     text.includes('Limit') ? ('ERR_INFRA_QUOTA_EXCEEDED' as const) : undefined;
 
-  it('puts the cause that is known first, with its code, and says how much more there is', () => {
+  it('begins with a cause that is known, with its code, and counts the others', () => {
     const error = failureOf('the update of a', [{ text: 'context canceled' }, { text: 'LimitExceeded' }], {
       classify: quota,
     });
@@ -74,7 +74,7 @@ describe('failureOf', () => {
     expect(error).toMatchObject({ code: 'ERR_INFRA_QUOTA_EXCEEDED' });
     expect(error.message.length).toBeLessThan(450);
   });
-  it('gives no code where nothing is known', () => {
+  it('has no code for an unknown cause', () => {
     const error = failureOf('the update of a', [{ text: 'something' }], { classify: quota });
     expect(error).not.toBeInstanceOf(CoppiceError);
     expect(error.message).toBe('the update of a failed: something');
@@ -87,11 +87,11 @@ describe('failureOf', () => {
     ],
     ['getting secrets manager: incorrect passphrase', 'ERR_CONFIGURATION_PROBLEM', /passphrase/],
     ['unable to open bucket s3://state: dial tcp: i/o timeout', 'ERR_RETRYABLE_INFRA_DEPENDENCIES', /state backend/],
-  ])('knows what the engine itself fails with: %s', (text, code, advice) => {
+  ])('recognizes errors of the engine: %s', (text, code, advice) => {
     const error = failureOf('reading', [{ text }]);
     expect(error).toMatchObject({ code, advice: expect.stringMatching(advice) });
   });
-  it('has something to say even of silence', () => {
+  it('has a message for an engine without output', () => {
     expect(failureOf('the update of a', []).message).toMatch(/did not say why/);
   });
 });

@@ -11,14 +11,14 @@ const operators = {
 };
 const backend = { url: 'file:///state', passphrase: 'phrase', env: {} };
 
-describe('the environment of an engine', () => {
+describe('the environment of a Pulumi engine', () => {
   const environment = engineEnvironment(
     { backend, credentials: { AWS_ACCESS_KEY_ID: 'a' }, settings: { AWS_REGION: 'eu-central-1' } },
     place,
     operators,
   );
 
-  it('has what it was given, and of the operator’s own only how to reach a cloud', () => {
+  it("contains its inputs, and of the operator's only the settings to reach a cloud", () => {
     expect(environment).toMatchObject({
       AWS_ACCESS_KEY_ID: 'a',
       AWS_REGION: 'eu-central-1',
@@ -28,14 +28,14 @@ describe('the environment of an engine', () => {
     expect(environment.HOME).toBe('/home/pulumi');
     expect(environment.PATH).not.toContain('/x');
   });
-  it('is quiet, and does not fall back to the machine’s own role', () => {
+  it("disables prompts, and any fallback to the machine's role", () => {
     expect(environment).toMatchObject({
       PULUMI_SKIP_UPDATE_CHECK: 'true',
       PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION: 'true',
       AWS_EC2_METADATA_DISABLED: 'true',
     });
   });
-  it('lets settings decide otherwise', () => {
+  it('can be overridden by settings', () => {
     const other = engineEnvironment(
       { backend, credentials: {}, settings: { AWS_EC2_METADATA_DISABLED: 'false' } },
       place,
@@ -45,24 +45,24 @@ describe('the environment of an engine', () => {
   });
 });
 
-describe('a state backend', () => {
+describe('the URL of a state backend', () => {
   const urlFor = (url: string) =>
     engineEnvironment({ backend: { ...backend, url }, credentials: {} }, place, {}).PULUMI_BACKEND_URL;
 
-  it('that is a directory has no files beside its files, which a killed engine could leave empty', () => {
+  it('in a directory disables metadata files, which a killed engine could leave empty', () => {
     expect(urlFor('file:///state')).toBe('file:///state?metadata=skip');
     expect(urlFor('file:///state?no_tmp_dir=true')).toBe('file:///state?no_tmp_dir=true&metadata=skip');
   });
-  it('that is a bucket is reached as the profile says', () => {
+  it('in a bucket is that of the profile', () => {
     expect(urlFor('s3://state/fleet?region=eu-central-1')).toBe('s3://state/fleet?region=eu-central-1');
   });
 });
 
-it('never starts a worker with anybody’s credentials', () => {
+it('workerEnvironment contains no credentials', () => {
   expect(Object.keys(workerEnvironment('/home/pulumi', operators)).sort()).toEqual(['HOME', 'HTTPS_PROXY', 'PATH']);
 });
 
-it('refuses a backend that would use the account’s name, or the other way round', () => {
+it('engineEnvironment refuses a variable that backend and account both set', () => {
   const env = { AWS_ACCESS_KEY_ID: 'of the backend' };
   const ask = (mine: string) =>
     engineEnvironment({ backend: { ...backend, env }, credentials: { AWS_ACCESS_KEY_ID: mine } }, place, {});
@@ -70,7 +70,7 @@ it('refuses a backend that would use the account’s name, or the other way roun
   expect(ask('of the backend').AWS_ACCESS_KEY_ID).toBe('of the backend');
 });
 
-it('refuses to keep secrets in the clear', () => {
+it('engineEnvironment refuses to store secrets in plain text', () => {
   const bare = { url: 'file:///state', env: {} };
   expect(() => engineEnvironment({ backend: bare, credentials: {} }, place, {})).toThrow(/passphrase/);
   expect(
@@ -78,7 +78,7 @@ it('refuses to keep secrets in the clear', () => {
   ).toBeDefined();
 });
 
-it('knows what must never be seen', () => {
+it('secretsOf returns all values to redact', () => {
   const url = 'postgres://user:in%20url@db/state';
   const secrets = secretsOf({
     backend: { url, passphrase: 'phrase', env: { TOKEN: 'token' } },

@@ -12,13 +12,13 @@ const refusal = (...holders: string[]) =>
   ].join('\n');
 
 describe('holdersIn', () => {
-  it('reads every holder', () => {
+  it('returns every holder', () => {
     expect(holdersIn(refusal('root@vm (pid 12)', 'ann@pod-1.ns (pid 7)'))).toEqual([
       { user: 'root', host: 'vm', pid: 12, since: '2026-11-21T06:24:01Z' },
       { user: 'ann', host: 'pod-1.ns', pid: 7, since: '2026-11-21T06:24:01Z' },
     ]);
   });
-  it('finds none in other errors', () => {
+  it('returns none for other errors', () => {
     expect(holdersIn('error: no stack named x found')).toEqual([]);
   });
 });
@@ -37,12 +37,12 @@ describe('firstLivingHolder', () => {
     ['a dead number on another machine', ['root@other (pid 1)'], 1],
     ['a machine that is gone', ['root@gone-pod (pid 9)'], undefined],
     ['a dead and a living one', ['root@vm (pid 1)', 'root@other (pid 4)'], 4],
-  ])('%s', (_, holders, living) => {
+  ])('decides about %s', (_, holders, living) => {
     expect(firstLivingHolder(holdersIn(refusal(...holders)), witness)?.pid).toBe(living);
   });
 });
 
-it('says who holds a lock, and that it is tried again', () => {
+it('the error of a locked stack names the holder and is retryable', () => {
   const error = lockedBy('a.cluster', holdersIn(refusal('ann@laptop (pid 7)'))[0]);
   expect(error).toBeInstanceOf(CoppiceError);
   expect(error.code).toBe('ERR_RETRYABLE_INFRA_DEPENDENCIES');

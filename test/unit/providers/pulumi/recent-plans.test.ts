@@ -43,14 +43,14 @@ describe('a plan that was shown', () => {
     return { plans, record, wait: (ms: number) => (now += ms) };
   };
 
-  it('is what the same request on the same state goes by, once', () => {
+  it('is used once for the same request on the same state', () => {
     const { plans, record, wait } = kept();
     wait(60_000);
     expect(plans.take(request(), stateOf('a'))).toBe(record);
     expect(plans.take(request(), stateOf('a'))).toBeUndefined();
   });
 
-  it('of a stack that was just made is good for its empty state as the backend tells it', () => {
+  it('of a new stack is valid for its empty state as the backend returns it', () => {
     const { plans, record } = kept(EMPTY);
     expect(plans.take(request(), stateOf())).toBe(record);
   });
@@ -64,11 +64,11 @@ describe('a plan that was shown', () => {
     ['another stack', request({ stack: { technicalID: 'other', layer: 'cluster' } }), stateOf('a')],
     ['a state that has changed since', request(), stateOf('a', 'b')],
     ['a state with something half done in it', request(), PENDING],
-  ])('is none for %s', (_, asked, state) => {
+  ])('is not used for %s', (_, asked, state) => {
     expect(kept().plans.take(asked, state)).toBeUndefined();
   });
 
-  it('is none after a while', () => {
+  it('expires', () => {
     const { plans, wait } = kept();
     wait(2 * 60_000 + 1);
     expect(plans.take(request(), stateOf('a'))).toBeUndefined();

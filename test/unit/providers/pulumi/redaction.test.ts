@@ -15,14 +15,14 @@ it.each([
   ['a key within a document', google, 'key MIIEvQIBADANBg of my-project', 'key [secret] of my-project'],
   ['a whole document', google, `given ${google}`, 'given [secret]'],
   ['too short to be one', 'abc', 'abc', 'abc'],
-])('cuts out a secret %s', (_, secret, text, expected) => {
+])('makeRedactor removes a secret %s', (_, secret, text, expected) => {
   expect(makeRedactor([secret])(text)).toBe(expected);
 });
 
-it('leaves nothing of a secret that another one is a part of', () => {
+it('makeRedactor leaves no rest of a secret that contains another one', () => {
   expect(makeRedactor(['hunter2', 'hunter2-and-more'])('hunter2-and-more, hunter2')).toBe('[secret], [secret]');
 });
 
-it('takes absent secrets for none', () => {
+it('makeRedactor ignores absent secrets', () => {
   expect(makeRedactor([undefined, ''])('text')).toBe('text');
 });

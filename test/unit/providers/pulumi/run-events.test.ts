@@ -41,7 +41,7 @@ const changesOf = (...events: EngineEvent[]) => [...recordOf(...events).changes.
 const CLUSTER = ['aws:eks/cluster:Cluster', 'cluster'] as const;
 const POOL = ['aws:eks/nodeGroup:NodeGroup', 'pool'] as const;
 
-describe('changes', () => {
+describe('the changes of a run', () => {
   it.each<[string, EngineEvent[], object[]]>([
     [
       'a creation',
@@ -73,7 +73,7 @@ describe('changes', () => {
       [{ operation: 'replace', resource: 'aws:eks/nodeGroup:NodeGroup pool', properties: ['name'] }],
     ],
     ['providers and stacks are nobody’s concern', [done('create', 'pulumi:providers:aws', 'aws')], []],
-  ])('%s', (_, events, expected) => {
+  ])('contain: %s', (_, events, expected) => {
     expect(changesOf(...events)).toEqual(expected);
   });
 });
@@ -84,7 +84,7 @@ it.each([
   ['update', true],
   ['create-replacement', true],
   ['delete', true],
-])('whether %s makes a difference: %s', (operation, expected) => {
+])('operation %s counts as a change: %s', (operation, expected) => {
   expect(recordOf(done(operation, ...CLUSTER)).isChanging).toBe(expected);
 });
 
@@ -92,43 +92,43 @@ it.each([
   ['finds what the state says', {}, {}, false],
   ['finds another input', { inputs: { size: 3 } }, {}, true],
   ['finds another output', {}, { outputs: { status: 'x' } }, true],
-])('whether a look makes a difference that %s', (_, before, after, expected) => {
+])('a refresh counts as a change if it %s', (_, before, after, expected) => {
   const state = (more: object) => ({ ...metadata('refresh', ...CLUSTER).new, ...more });
   const look = done('refresh', ...CLUSTER, { old: state(before), new: state(after) });
   expect(recordOf(look).isChanging).toBe(expected);
   expect(changesOf(look)).toEqual([]);
 });
 
-it('a look that finds nothing any more makes a difference', () => {
+it('a refresh that finds a resource deleted counts as a change', () => {
   const { new: old } = metadata('refresh', ...CLUSTER);
   expect(recordOf(done('refresh', ...CLUSTER, { old, new: undefined })).isChanging).toBe(true);
 });
 
-it('keeps what was to be created, with its inputs', () => {
+it('planned contains resources to create, with their inputs', () => {
   const { planned } = recordOf(pre('create', ...CLUSTER), pre('update', ...POOL));
   expect(planned).toMatchObject([
     { urn: urn(...CLUSTER), custom: true, inputs: { name: 'cluster' }, provider: 'p::1' },
   ]);
 });
 
-it('takes what does not say that a provider manages it for a component', () => {
+it('planned treats a resource without provider as a component', () => {
   const component = { new: { type: 'x', urn: 'x', id: '', parent: '', inputs: {}, outputs: {}, provider: '' } };
   expect(recordOf(pre('create', 'pkg:index:Thing', 'thing', component)).planned).toMatchObject([{ custom: false }]);
 });
 
-it('keeps the outputs that were told last', () => {
+it('outputs are the last reported ones', () => {
   const outputs = (value: object) =>
     done('same', 'pulumi:pulumi:Stack', 'coppice-t.cluster', { new: { outputs: value, inputs: {} } });
   expect(recordOf(outputs({}), outputs({ endpoint: 'https://a' })).outputs).toEqual({ endpoint: 'https://a' });
 });
 
-it('lets only errors out of what is said: all else has values of resources in it', () => {
+it('errors exclude other diagnostics, which contain values of resources', () => {
   expect(recordOf(said('debug', 'password is x'), said('info', 'x'), said('error', 'no')).errors).toEqual([
     { text: 'no' },
   ]);
 });
 
-describe('progress', () => {
+describe('the progress of a run', () => {
   it.each<[string, EngineEvent[], number | undefined, object | undefined]>([
     ['nothing is under way', [], 3, undefined],
     ['unchanged resources are not worth telling', [pre('same', ...CLUSTER)], 3, undefined],
@@ -152,7 +152,7 @@ describe('progress', () => {
     ],
     ['more than was expected', [pre('create', ...CLUSTER), pre('create', ...POOL)], 1, { total: 2 }],
     ['a provider being configured', [pre('create', 'pulumi:providers:aws', 'aws')], 1, undefined],
-  ])('%s', (_, events, total, expected) => {
+  ])('describes: %s', (_, events, total, expected) => {
     const progress = runProgressOf(recordOf(...events), total);
     if (expected === undefined) expect(progress).toBeUndefined();
     else expect(progress).toMatchObject(expected);

@@ -52,7 +52,7 @@ const pending = (type: PendingOperation['type'], name: string): PendingOperation
 const urnsOf = ({ deployment }: StackState) =>
   (deployment?.resources ?? []).map((one) => `${one.urn.split('::').at(-1)}${one.delete ? ' (to go)' : ''}=${one.id}`);
 
-describe('pending operations of a killed run', () => {
+describe("the settlement of a killed run's pending operations", () => {
   it.each<[string, StateResource[], PendingOperation[], Record<string, string>, string[], string[]]>([
     ['was made: it is the stack’s', [], [pending('creating', 'a')], { a: 'id-9' }, ['a=id-9'], ['a']],
     ['was not made: it never happened', [], [pending('creating', 'a')], {}, [], []],
@@ -76,7 +76,7 @@ describe('pending operations of a killed run', () => {
       ['a'],
     ],
     ['a successor was not made', [resource('a')], [pending('creating', 'a')], { a: 'id-a' }, ['a=id-a'], ['a']],
-  ])('%s', (_, resources, operations, found, expected, suspects) => {
+  ])('decides: %s', (_, resources, operations, found, expected, suspects) => {
     const ids = new Map(Object.entries(found).map(([name, id]) => [resource(name).urn, { id }]));
     const settled = settlePending(stateOf(resources, operations), ids);
     expect(urnsOf(settled.state)).toEqual(expected);
@@ -84,12 +84,12 @@ describe('pending operations of a killed run', () => {
     expect(settled.state.deployment?.pending_operations).toEqual([]);
   });
 
-  it('leaves the rest of the state as it is', () => {
+  it('keeps the rest of the state', () => {
     const { state } = settlePending(stateOf([ROOT], [pending('creating', 'a')]), new Map());
     expect(state).toEqual({ ...stateOf([ROOT]), version: 3 });
   });
 
-  it('asks for what was being created, with its inputs', () => {
+  it('searches for what was being created, by its inputs', () => {
     const state = stateOf([], [pending('creating', 'a'), pending('updating', 'b')]);
     expect(pendingCreates(state).map(wantedOf)).toEqual([
       { urn: resource('a').urn, type: 'aws:eks/cluster:Cluster', name: 'a', inputs: { name: 'a' } },
@@ -97,7 +97,7 @@ describe('pending operations of a killed run', () => {
   });
 });
 
-describe('resources that exist and that state does not know', () => {
+describe('existing resources that the state lacks', () => {
   const planned: PlannedResource[] = [
     { ...ROOT },
     { ...PROVIDER, inputs: { region: 'eu-central-1' } },
@@ -108,14 +108,14 @@ describe('resources that exist and that state does not know', () => {
   ];
   const find = (...names: string[]) => new Map(names.map((name) => [resource(name).urn, { id: `found-${name}` }]));
 
-  it('are looked for only if they are the cloud’s and not in state', () => {
+  it("are searched for only if they are the cloud's and not in the state", () => {
     expect(missingFrom(stateOf([ROOT, resource('network')]), planned).map((one) => wantedOf(one).name)).toEqual([
       'cluster',
       'pool',
     ]);
   });
 
-  it('come into an empty state with what surrounds them', () => {
+  it('are added to an empty state with their provider and parents', () => {
     const { state, suspects } = addFound(stateOf([]), planned, find('network', 'pool'), () => 'new-id');
     expect(urnsOf(state)).toEqual([
       'coppice-t.cluster=undefined',
@@ -134,7 +134,7 @@ describe('resources that exist and that state does not know', () => {
     expect(pool.dependencies).toEqual([resource('network').urn]);
   });
 
-  it('stay in the cloud, whatever becomes of the stack, where others made them', () => {
+  it('stay in the cloud without the stack if others created them', () => {
     const found = new Map([
       [resource('network').urn, { id: 'n' }],
       [resource('cluster').urn, { id: 'c', retain: true }],
@@ -147,13 +147,13 @@ describe('resources that exist and that state does not know', () => {
     expect(kept.filter(([, retained]) => retained)).toEqual([['cluster', true]]);
   });
 
-  it('have only the inputs that are certain, where these are told: the program says what is wanted', () => {
+  it('have only the certain inputs, if these are known', () => {
     const found = new Map([[resource('cluster').urn, { id: 'c', inputs: { group: 'theirs' } }]]);
     const { state } = addFound(stateOf([]), planned, found, () => 'new-id');
     expect(state.deployment!.resources!.at(-1)!.inputs).toEqual({ group: 'theirs' });
   });
 
-  it('use the provider that state has', () => {
+  it('use the provider in the state', () => {
     const { state } = addFound(
       stateOf([ROOT, PROVIDER, resource('network')]),
       planned,
@@ -175,7 +175,7 @@ describe('resources that exist and that state does not know', () => {
   });
 });
 
-it('leaves out what is unknown or secret, however deep', () => {
+it('withoutUnknown removes unknown and secret values at any depth', () => {
   const secret = { '4dabf18193072939515e22adb298388d': '1b47061264138c4ac30d75fd1eb44270', ciphertext: '[secret]' };
   expect(withoutUnknown({ kept: 1, userData: secret })).toEqual({ kept: 1 });
   expect(withoutUnknown({ a: UNKNOWN, b: ['x', UNKNOWN, { c: '[secret]', d: 1 }], e: null })).toEqual({

@@ -24,7 +24,7 @@ async function twoProcesses() {
   return { ...identities, [Symbol.dispose]: () => void living.kill('SIGKILL') };
 }
 
-it('gives a stack to one at a time', () => {
+it('claimStack admits one holder at a time', () => {
   const giveBack = claimStack(dir, 'a.cluster');
   expect(() => claimStack(dir, 'a.cluster')).toThrow(`process ${process.pid} works on stack a.cluster`);
   giveBack();
@@ -32,7 +32,7 @@ it('gives a stack to one at a time', () => {
   expect(readdirSync(dir)).toEqual([]);
 });
 
-it('takes over from a dead process, not from a living one', async () => {
+it('claimStack takes over from a dead process, but not from a living one', async () => {
   using processes = await twoProcesses();
   writeFileSync(join(dir, 'runner.json'), JSON.stringify(processes.living));
   expect(() => claimStack(dir, 'a.cluster')).toThrow(`process ${processes.living.pid}`);
@@ -40,12 +40,12 @@ it('takes over from a dead process, not from a living one', async () => {
   claimStack(dir, 'a.cluster')();
 });
 
-it('takes over from a process that was killed while it claimed', () => {
+it('claimStack takes over from a process killed during its claim', () => {
   writeFileSync(join(dir, 'runner.json'), '{"pid":');
   claimStack(dir, 'a.cluster')();
 });
 
-it('knows dead engines from living ones, and from those of others', async () => {
+it('isDeadEngine distinguishes living, dead and foreign engines', async () => {
   using processes = await twoProcesses();
   const lines = [processes.living, processes.dead].map((one) => JSON.stringify(one));
   writeFileSync(join(dir, ENGINES_FILE), `${lines.join('\n')}\n{"pid":`);
@@ -56,7 +56,7 @@ it('knows dead engines from living ones, and from those of others', async () => 
   expect(isDeadEngine(dir, processes.dead.pid)).toBeUndefined();
 });
 
-it('takes an engine for living as long as one of its number does', async () => {
+it('isDeadEngine treats an engine as alive while a process with its ID and start time lives', async () => {
   using processes = await twoProcesses();
   const { living } = processes;
   const earlier = { pid: living.pid, started: 'before/1' };

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { removeLocks } from '../../../../providers/pulumi/stack-locks.ts';
 
-describe('locks of a stack that was never made', () => {
-  it('go with their folder, and those of others stay', () => {
+describe('the locks of a stack that was never created', () => {
+  it('are removed with their folder, and locks of other stacks stay', () => {
     const folder = mkdtempSync(join(tmpdir(), 'coppice-locks-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const lockOf = (stack: string) => join(folder, '.pulumi/locks/organization/coppice', stack, 'a.json');
@@ -17,7 +17,7 @@ describe('locks of a stack that was never made', () => {
     expect([existsSync(lockOf('blue')), existsSync(lockOf('green'))]).toEqual([false, true]);
   });
 
-  it('are named where we cannot reach them, without what else the address says', () => {
+  it('are named if unreachable, without secrets in the address', () => {
     const backend = { PULUMI_BACKEND_URL: 's3://state/fleet?secret=x' };
     expect(() => removeLocks({ stackName: 'blue', environment: backend })).toThrow(
       expect.objectContaining({

@@ -27,24 +27,24 @@ const state: StackState = {
   },
 };
 
-describe('a copy of a state', () => {
-  it('has everything that the state needs, and not where programs declared it', async () => {
+describe('the copy of a Pulumi state', () => {
+  it('contains all that the state needs, without source positions', async () => {
     const copy = await unpackState(await packState(state));
     expect(copy.deployment?.resources?.[1]).toEqual({ urn: 'v', type: 'aws:ec2/vpc:Vpc', custom: true, id: 'vpc-1' });
     expect(copy.deployment?.secrets_providers).toEqual(state.deployment?.secrets_providers);
     expect(outputsOf(copy)).toEqual(outputsOf(state));
   });
-  it('is equal for equal states, so that it need not be written again', async () => {
+  it('is equal for equal states, so that no write is needed', async () => {
     expect((await packState(state)).equals(await packState(structuredClone(state)))).toBe(true);
   });
 });
 
-it('tells secrets from other values', () => {
+it('hasSecret detects secrets at any depth', () => {
   expect(hasSecret(outputsOf(state))).toBe(true);
   expect(hasSecret([{ deep: [secret] }])).toBe(true);
   expect(hasSecret({ endpoint: 'https://a', list: [1, null, 'x'] })).toBe(false);
 });
 
-it('reads the logical name from an URN, colons in it included', () => {
+it('resourceNameOf returns the logical name of a URN, including colons', () => {
   expect(resourceNameOf('urn:pulumi:s::coppice::a:b/c:C$d:e/f:F::my::name')).toBe('my::name');
 });

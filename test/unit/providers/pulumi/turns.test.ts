@@ -9,7 +9,7 @@ import { PulumiRunner } from '../../../../providers/pulumi/runner.ts';
 const home = mkdtempSync(join(tmpdir(), 'coppice-turns-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-it("a namespace's only cluster is worked on after the first of another's ten, in one account or in ten", async () => {
+it("the only cluster of a namespace comes second after one of another's ten, in one account or ten", async () => {
   for (const accounts of [1, 10]) {
     const runner = new PulumiRunner({
       home,
