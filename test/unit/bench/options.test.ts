@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { needsGarden, parseOptions, SCENARIOS } from '../../bench/options.ts';
 
-describe('parseOptions', () => {
-  it('measures everything ten times by default', () => {
+describe('parseOptions of the bench', () => {
+  it('measures all scenarios ten times by default', () => {
     expect(parseOptions([])).toEqual({ runs: 10, scenarios: new Set(SCENARIOS), clusters: [100], help: false });
   });
-  it('takes values after a space and after =', () => {
+  it('accepts values after a space and after =', () => {
     expect(parseOptions(['--runs', '3', '--only=garden']).scenarios).toEqual(new Set(['garden']));
     expect(parseOptions(['--runs=3']).runs).toBe(3);
   });
-  it('puts topics together', () => {
+  it('combines topics', () => {
     expect(parseOptions(['--only', 'control-plane,grow']).scenarios).toEqual(new Set(['one', 'five', 'grow']));
   });
-  it('takes sizes of the scale test', () => {
+  it('accepts sizes of the scale test', () => {
     const options = parseOptions(['--only', 'scale', '--clusters', '100,500,1000']);
     expect(options).toMatchObject({ scenarios: new Set(['scale']), clusters: [100, 500, 1000] });
   });

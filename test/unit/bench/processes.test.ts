@@ -7,7 +7,7 @@ const UID = '149d8024-f42c-48a4-b74b-6527b54c88ea';
 const CONTAINER = '042977cfc32363abddd67afe1f5c096c610f9ba9be32e3aab6d8911b8f5cbb5e';
 
 describe('parseStat', () => {
-  it('understands names with blanks and parentheses', () => {
+  it('accepts names with blanks and parentheses', () => {
     const numbers = [7, 1, 1, 0, -1, 0, 0, 0, 0, 0, 150, 50, 20, 30, 20, 0, 4, 0, 12345];
     expect(parseStat(`42 (a (b) c) S ${numbers.join(' ')} 0 0`)).toEqual({
       pid: 42,
@@ -29,7 +29,7 @@ describe('podOf', () => {
       { uid: UID, container: CONTAINER },
     ],
     ['/system', undefined],
-  ])('%s', (path, pod) => {
+  ])('finds the pod and container of cgroup %s', (path, pod) => {
     expect(podOf(path)).toEqual(pod);
   });
 });
@@ -44,7 +44,7 @@ describe('cpuBetween', () => {
     isSandbox: false,
     component,
   });
-  it('counts what was used in between, all of new processes, nothing of ended ones', () => {
+  it('counts the difference, all of new processes, and nothing of ended ones', () => {
     const before = [of(1, 10, 5, 'etcd'), of(2, 10, 9, 'etcd'), of(3, 10, 7, 'kubelet')];
     const after = [of(1, 10, 6, 'etcd'), of(2, 50, 1, 'kubelet'), of(4, 60, 2, 'etcd')];
     const parts = cpuBetween(before, after, ({ component }) => component ?? '');
@@ -53,7 +53,7 @@ describe('cpuBetween', () => {
 });
 
 // Of a deleted cluster's shims it was seen that their parent, the host's first process, looked up to two seconds later.
-it('a process that has ended runs no longer, though its parent has not looked', async () => {
+it('isRunning is false for an ended process, even before its parent has reaped it', async () => {
   const parent = spawn('sh', ['-c', 'sleep 0.05 & echo $!; exec sleep 300'], { stdio: ['ignore', 'pipe', 'ignore'] });
   try {
     const [told] = await once(parent.stdout, 'data');

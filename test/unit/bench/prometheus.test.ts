@@ -14,15 +14,15 @@ odd{text="a \\"b\\" } c",verb="PUT"} 2
 `;
 
 describe('sumOf', () => {
-  it('adds the writes of one counter, and no dry runs', () => {
+  it('adds the writes of one counter, without dry runs', () => {
     expect(sumOf(TEXT, 'apiserver_request_total', isWrite)).toBe(3);
     expect(sumOf(TEXT, 'coppice_api_requests_total', isWrite)).toBe(7);
   });
-  it('understands series without labels and quoted labels', () => {
+  it('accepts series without labels and quoted labels', () => {
     expect(sumOf(TEXT, 'plain')).toBe(1500);
     expect(sumOf(TEXT, 'odd', (labels) => labels.verb === 'PUT')).toBe(2);
   });
-  it('is 0 for a counter that never counted', () => {
+  it('is 0 for a counter without samples', () => {
     expect(sumOf(TEXT, 'absent')).toBe(0);
   });
 });

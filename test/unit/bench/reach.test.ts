@@ -15,7 +15,7 @@ const process = (pid: number, name: string, startedAt: number, more: Partial<Pro
 const shim = process(1, 'containerd-shim', 9.7, { isSandbox: true, component: 'containerd' });
 const memory = (pid: number) => ({ rss: 0, anonymous: 0, share: pid });
 
-it('what an API server’s pod has beside it is its shim and every pause; its time begins with the network', () => {
+it("serverPod counts shim and pauses beside the API server, and the start from the pod's network", () => {
   const pod = serverPod(
     [process(100, 'kube-apiserver', 10.5), process(3, 'pause', 10.2), shim, process(2, 'pause', 10)],
     memory,
@@ -23,6 +23,6 @@ it('what an API server’s pod has beside it is its shim and every pause; its ti
   expect(pod).toEqual({ server: 100, rest: 6 * 1024, startMs: expect.closeTo(500) });
 });
 
-it('a pod without an API server is told', () => {
+it('serverPod rejects a pod without an API server', () => {
   expect(() => serverPod([shim, process(2, 'pause', 10)], memory)).toThrow('no API server');
 });

@@ -42,8 +42,8 @@ function report(): Report {
   };
 }
 
-describe('figures', () => {
-  it('reports those that have values, in the order of the catalogue', () => {
+describe('the figures of a report', () => {
+  it('are those with values, in the order of the catalogue', () => {
     expect(report().figures.map(({ id, met }) => [id, met])).toEqual([
       ['one.usable', false],
       ['one.delete', true],
@@ -60,10 +60,10 @@ describe('format', () => {
     [28, 'writes', '28'],
     [28.2, 'writes', '28.2'],
     [0.0194, 'cores', '0.019'],
-  ] as const)('%s %s is %s', (value, unit, text) => {
+  ] as const)('of %s %s is %s', (value, unit, text) => {
     expect(format(value, unit)).toBe(text);
   });
-  it('names both parts of a bar', () => {
+  it('names both parts of a limit', () => {
     expect(formatBar({ median: 5.5, maximum: 10 })).toBe('median 5.5, max 10');
     expect(formatBar({ maximum: 0 })).toBe('max 0');
     expect(formatBar(undefined)).toBe('');
@@ -71,7 +71,7 @@ describe('format', () => {
 });
 
 describe('renderText', () => {
-  it('sets numbers in columns and says what is met', () => {
+  it('aligns numbers in columns, and marks which limits are met', () => {
     const lines = renderText(report()).split('\n');
     const usable = lines.find((line) => line.includes('apply to usable'));
     expect(usable).toMatch(/ 3 +3\.00 +3\.40 +11\.00 +median 3\.5, max 10 +MISSED/);
@@ -81,7 +81,7 @@ describe('renderText', () => {
 });
 
 describe('renderMarkdown', () => {
-  it('is stable', () => {
+  it('equals the snapshot', () => {
     expect(renderMarkdown(report())).toMatchSnapshot();
   });
   it('names what could not be measured', () => {
@@ -91,8 +91,8 @@ describe('renderMarkdown', () => {
   });
 });
 
-describe('timeline', () => {
-  it('orders milestones by their medians', () => {
+describe('the timeline of a report', () => {
+  it('sorts milestones by their medians', () => {
     const entries = timeline([
       { ready: 5, usable: 4, posted: 0 },
       { usable: 6, posted: 0 },
@@ -103,7 +103,7 @@ describe('timeline', () => {
       ['ready', 5],
     ]);
   });
-  it('shows when, how long after the last, and where', () => {
+  it('shows time, delay after the previous milestone, and position', () => {
     expect(renderTimeline(report().timeline, 10).split('\n')).toEqual([
       ' median   step          range  seconds after the POST',
       '   0.00  +0.00      0.00-0.00  o           WorkerCluster  posted',

@@ -5,13 +5,13 @@ describe('summarize', () => {
   it('sorts by size, not by text', () => {
     expect(summarize([10, 9, 100])).toEqual({ count: 3, minimum: 9, median: 10, maximum: 100 });
   });
-  it('takes the middle of an even number of values', () => {
+  it('takes the mean of the middle two of an even number of values', () => {
     expect(summarize([4, 1, 2, 3])?.median).toBe(2.5);
   });
-  it('has nothing to say of nothing', () => {
+  it('is undefined for no values', () => {
     expect(summarize([])).toBeUndefined();
   });
-  it('leaves its argument as it is', () => {
+  it('does not change its argument', () => {
     const values = [3, 1, 2];
     summarize(values);
     expect(values).toEqual([3, 1, 2]);
@@ -25,10 +25,10 @@ describe('isMet', () => {
     [{ median: 4.9 }, false],
     [{ median: 5, maximum: 9 }, false],
     [{ median: 5, maximum: 10 }, true],
-  ])('%o: %s', (bar, met) => {
+  ])('for limit %o is %s', (bar, met) => {
     expect(isMet(summary, bar)).toBe(met);
   });
-  it('is undefined without a bar or without values', () => {
+  it('is undefined without a limit or without values', () => {
     expect(isMet(summary, undefined)).toBeUndefined();
     expect(isMet(undefined, { median: 1 })).toBeUndefined();
   });

@@ -4,14 +4,14 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { cpuOf, WorkerWatch } from '../../bench/worker-watch.ts';
 
 describe('cpuOf', () => {
-  it('tells own time from that of children that have ended', () => {
+  it('separates own time from that of ended children', () => {
     const line = '42 (a (odd) name) S 1 42 42 0 -1 4194560 1 2 3 4 150 50 300 25 20 0 11 0 12345 1 2';
     expect(cpuOf(line)).toEqual({ name: 'a (odd) name', own: 2, children: 3.25 });
   });
 });
 
 describe('WorkerWatch', () => {
-  it('counts what a worker and its children use while they are watched', async () => {
+  it('measures a worker and its children while it watches', async () => {
     const burn = 'const end = process.cpuUsage().user + 300e3; while (process.cpuUsage().user < end);';
     const inner = `require("node:child_process").spawnSync(process.execPath, ["-e", ${JSON.stringify(burn)}])`;
     const child = spawn(process.execPath, ['-e', `process.once('message', () => { ${inner}; process.send(1); })`], {

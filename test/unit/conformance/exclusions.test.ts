@@ -3,12 +3,12 @@ import { EXCLUSIONS, faultsOf, listedTests } from '../../conformance/exclusions.
 
 const reasons = { lacks: 'image', why: 'it cannot be made' };
 
-test('the committed table has few tests, each with a reason, and none that a cluster is for', () => {
+test('the committed table of exclusions is short, and has a valid reason for each test', () => {
   // That Kubernetes has these tests is seen by each run, which asks the tests themselves.
   expect(faultsOf(EXCLUSIONS, new Set(EXCLUSIONS.map(({ test }) => test)))).toEqual([]);
 });
 
-test('a table that hides something is refused', () => {
+test('faultsOf reports exclusions without a valid reason, or too many of them', () => {
   const many = Array.from({ length: 41 }, (_, i) => ({ test: `[Conformance] ${i}`, ...reasons }));
   expect(faultsOf(many, new Set(many.map(({ test }) => test)))).toEqual(['41 tests are excluded, and 40 is the most']);
   const listed = new Set([
@@ -26,7 +26,7 @@ test('a table that hides something is refused', () => {
     expect(fault(needed)).toEqual([`"${needed}" may not be excluded`]);
 });
 
-test('names of conformance tests are read from what e2e.test lists', () => {
+test('listedTests returns the conformance tests in the list of e2e.test', () => {
   const text = `The following spec names can be used with 'ginkgo run --focus/skip':
     ../k8s.io/kubernetes@v1.36.3/test/e2e/apps/job.go:52: [sig-apps] Job should run a job: twice [Conformance]
     ../k8s.io/kubernetes@v1.36.3/test/e2e/apps/job.go:72: [sig-apps] Job should do something else

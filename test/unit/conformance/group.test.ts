@@ -36,12 +36,12 @@ async function started(limitMs: number, onOutput: (text: string, interrupt: () =
   return readFile(log, 'utf8');
 }
 
-test('interrupted tests tidy up, and what started them ends', async () => {
+test('an interrupted test run cleans up, and its starter ends', async () => {
   const log = await started(120_000, (text, interrupt) => text.includes('ready') && interrupt());
   expect(log).toBe('ready\ntidied up\nall ended\n');
 }, 120_000);
 
-test('what has not ended at its limit is ended with all that it started', async () => {
+test('a test run beyond its limit is ended with all its processes', async () => {
   // Its output closes only when nobody has it open any more.
   expect(await started(500, () => {})).not.toContain('all ended');
 }, 120_000);

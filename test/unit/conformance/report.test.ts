@@ -6,7 +6,7 @@ const testcase = (name: string, status: string, body = '') =>
 const junit = (...cases: string[]) =>
   `<?xml version="1.0"?><testsuites><testsuite>${cases.join('\n')}</testsuite></testsuites>`;
 
-test('tests that were run are told from those that nobody asked for', () => {
+test('resultsOf separates tests that ran from skipped ones', () => {
   const report = junit(
     testcase('[SynchronizedBeforeSuite]', 'passed'),
     testcase('[It] [sig-apps] one &amp; &#34;two&#34; [Conformance]', 'passed'),
@@ -23,7 +23,7 @@ test('tests that were run are told from those that nobody asked for', () => {
   ]);
 });
 
-test('a failure has the first line that says something, whatever ended the test', () => {
+test("resultsOf takes a failure's first meaningful line as its reason", () => {
   const failure = '[FAILED] pod &quot;a&quot; is not Running&#xA;In [It] at: x.go:1&#xA;';
   const report = junit(
     testcase(
@@ -43,7 +43,7 @@ test('a failure has the first line that says something, whatever ended the test'
   ]);
 });
 
-test('the summary ends with the counts, and a run fails by one test, or without any', () => {
+test('summaryOf ends with the counts, and fails with one failed test, or without any test', () => {
   const passed = { name: 'a', outcome: 'passed', seconds: 1 } as const;
   const failed = { name: 'b', outcome: 'failed', seconds: 1, reason: 'no pod came' } as const;
   expect(summaryOf([passed], 3)).toEqual({ lines: ['1 passed, 0 failed, 3 excluded'], failed: false });

@@ -7,7 +7,7 @@ import { kubernetesSources, TEST_IMAGES, unknownImages } from '../../conformance
 import { parseOptions } from '../../conformance/options.ts';
 import { progressOf } from '../../conformance/progress.ts';
 
-test('arguments choose tests, how many run at once, and on how many nodes', () => {
+test('parseOptions reads the focus, the parallel tests and the number of nodes', () => {
   expect(parseOptions([])).toEqual({ focus: undefined, parallel: 4, nodes: 2, limit: 240, help: false });
   expect(parseOptions(['--focus', 'DNS|Services', '--parallel=2', '--nodes', '3'])).toMatchObject({
     focus: 'DNS|Services',
@@ -19,20 +19,20 @@ test('arguments choose tests, how many run at once, and on how many nodes', () =
   expect(() => parseOptions(['--skip'])).toThrow('unknown argument --skip');
 });
 
-test('files of packages are where the links of the root lead', () => {
+test("mergedPath resolves the root's symbolic links of a package's files", () => {
   expect(mergedPath('/bin/dash')).toBe('/usr/bin/dash');
   expect(mergedPath('/lib/x86_64-linux-gnu/libc.so.6')).toBe('/usr/lib/x86_64-linux-gnu/libc.so.6');
   expect(mergedPath('/usr/bin/curl')).toBe('/usr/bin/curl');
   expect(mergedPath('/etc/nginx/nginx.conf')).toBe('/etc/nginx/nginx.conf');
 });
 
-test('an image that Kubernetes does not ask for is noticed', () => {
+test('unknownImages returns test images that Kubernetes no longer lists', () => {
   const listed = Object.keys(TEST_IMAGES).map((ref) => `${ref}\n`);
   expect(unknownImages(listed.join(''))).toEqual([]);
   expect(unknownImages(listed.slice(1).join(''))).toEqual([Object.keys(TEST_IMAGES)[0]]);
 });
 
-test('sources of images are fetched where the tools are kept and the modules are not', async () => {
+test('kubernetesSources finds sources of images outside of the tool folder', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'coppice-go-'));
   try {
     // As Go answers then: of a module that is not there it lists no folder.
@@ -46,7 +46,7 @@ test('sources of images are fetched where the tools are kept and the modules are
   }
 });
 
-test('how far a run is, is read from what ginkgo says', () => {
+test("progressOf counts passed and failed tests in ginkgo's output", () => {
   const log = `Will run 4 of 7579 specs
 SSS••SSSS
 ------------------------------

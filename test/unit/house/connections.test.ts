@@ -54,16 +54,16 @@ function canConnect(file: string): boolean {
   );
 }
 
-it('who opens connections goes by the proxy, or stays near', () => {
+it('only listed files open connections: through the proxy, or to nearby addresses', () => {
   expect(files.filter(canConnect).sort()).toEqual([...Object.keys(BY_PROXY), ...Object.keys(NEAR)].sort());
 });
 
-it('nobody but the operator, of control planes in its own network, has an API server reached without the proxy', () => {
+it('only the operator reaches API servers without the proxy, in its own network', () => {
   const direct = files.filter((file) => /\bproxy: false\b/.test(text(file)) && !file.startsWith('operator/kube/'));
   expect(direct).toEqual(['operator/controllers/shoot/connect.ts']);
 });
 
-it('what reaches clouds names the way there in each request', () => {
+it('each request to a cloud sets its dispatcher', () => {
   for (const file of ['providers/json-api.ts', 'providers/bucket-transfer.ts', 'providers/aws/api.ts']) {
     const requests = text(file).match(/\brequest\(/g) ?? [];
     expect([file, text(file).match(/dispatcher: toClouds/g)?.length]).toEqual([file, requests.length]);

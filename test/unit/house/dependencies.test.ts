@@ -82,12 +82,12 @@ function pictureOfHouse(): { boxes: Map<string, string[]>; arrows: [from: string
   return { boxes, arrows: [...lines].map(([, from, to]) => [from!, to!]) };
 }
 
-describe('the house', () => {
-  it('has a room for every file', () => {
+describe('the dependencies of the product', () => {
+  it('assign each file to a room', () => {
     expect(files.filter((file) => !roomOf(file) && !WIRING.includes(file))).toEqual([]);
   });
 
-  it('lets dependencies point one way', () => {
+  it('point one way', () => {
     const wrong = files
       .filter((file) => !WIRING.includes(file))
       .flatMap((file) => {
@@ -99,7 +99,7 @@ describe('the house', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('is drawn in docs/architecture.md as it is: each arrow is there, and each is drawn, by itself or by way of others', () => {
+  it('match the drawing in docs/architecture.md, directly or through other rooms', () => {
     const { boxes, arrows } = pictureOfHouse();
     const boxOf = (file: string) =>
       [...boxes.keys()].find((box) => boxes.get(box)!.some((path) => file === path || file.startsWith(`${path}/`)));
@@ -116,11 +116,11 @@ describe('the house', () => {
     expect(undrawn).toEqual([]);
   });
 
-  it('has no circle of files, so that each can be read after what it imports', () => {
+  it('contain no cycle of files, so that each can be read after its imports', () => {
     expect(circleOf(files)).toEqual([]);
   });
 
-  it('has no circles among the controllers', () => {
+  it('contain no cycles among the controllers', () => {
     const wrong = files.flatMap((file) => {
       const own = controllerOf(file);
       if (own === undefined) return [];
@@ -135,7 +135,7 @@ describe('the house', () => {
     expect(files.map(controllerOf).filter((name) => name && !CONTROLLER_MAY_IMPORT[name])).toEqual([]);
   });
 
-  it('has rooms in the garden, each of which knows only those below it', () => {
+  it('of the garden lead from each of its rooms to lower ones only', () => {
     const rooms = Object.keys(GARDEN_MAY_IMPORT);
     const inGarden = files.filter((file) => file.startsWith('operator/garden/'));
     expect(inGarden.filter((file) => !gardenRoomOf(file))).toEqual(['operator/garden/garden.ts']);
@@ -153,7 +153,7 @@ describe('the house', () => {
     expect(upward).toEqual([]);
   });
 
-  it('wires each controller in its own folder, and operator.ts knows no more of it', () => {
+  it('of operator.ts on controllers end at their wiring files', () => {
     const wirings = Object.keys(CONTROLLER_MAY_IMPORT).map((name) => `operator/controllers/${name}/wiring.ts`);
     expect(importsOf('operator/operator.ts').filter((target) => target.startsWith('operator/controllers/'))).toEqual(
       ['operator/controllers/core.ts', ...wirings].sort(),
@@ -163,7 +163,7 @@ describe('the house', () => {
     expect(known).toEqual([]);
   });
 
-  it('lets controllers know providers only by their contract', () => {
+  it("of controllers on providers end at the providers' contract", () => {
     const named = files
       .filter((file) => /^operator\/(accounts|clusters|controllers)\//.test(file))
       .flatMap((file) =>
@@ -176,7 +176,7 @@ describe('the house', () => {
     expect(named).toEqual([]);
   });
 
-  it('asks once where the machines of a control plane are: where the strategy of a shoot is chosen', () => {
+  it("on the place of control plane machines are only where a shoot's strategy is chosen", () => {
     const shoot = 'operator/controllers/shoot';
     // The second says whether there is either.
     const mayAsk = [`${shoot}/strategy.ts`, `${shoot}/self-hosted/self-hosted.ts`];
@@ -186,7 +186,7 @@ describe('the house', () => {
     expect(asking.sort()).toEqual(mayAsk.sort());
   });
 
-  it('loads what takes tens of MiB where it is used, and not with the operator', () => {
+  it('on modules of tens of MiB are loaded on use, not with the operator', () => {
     const isWorkers = (file: string) =>
       /^providers\/\w+\/programs(\/|\.ts)/.test(file) || /^providers\/pulumi\/(worker|program)\b/.test(file);
     const loaded = files
@@ -199,12 +199,12 @@ describe('the house', () => {
     expect(loaded).toEqual([]);
   });
 
-  it('has one place that says how many nodes a pool should have', () => {
+  it("on a pool's desired size go through operator/capacity/desired-sizes.ts", () => {
     const readers = files.filter((file) => /\bpoolsOf\b.*from '.*\/api\/pools\.ts'/.test(imported(file)));
     expect(readers).toEqual(['operator/capacity/desired-sizes.ts']);
   });
 
-  it('has no utils.ts', () => {
+  it('do not include a utils.ts', () => {
     expect(files.filter((file) => /(^|\/)(utils?|helpers?|misc|common)\.ts$/.test(file))).toEqual([]);
   });
 });

@@ -31,18 +31,18 @@ const CHECKS: Readonly<Record<string, (page: Page) => string[]>> = {
   glossary: rejectedWords,
 };
 
-describe.each(Object.entries(CHECKS))('docs: %s', (_, check) => {
-  it.each(PAGES.map(({ path }) => path))('%s', (path) => {
+describe.each(Object.entries(CHECKS))('docs: check %s', (_, check) => {
+  it.each(PAGES.map(({ path }) => path))('finds no fault in %s', (path) => {
     expect(check(BY_PATH.get(path)!)).toEqual([]);
   });
 });
 
-it('docs: 55,000 words at most, beside reference, decisions and what was seen', () => {
+it('docs have 55,000 words at most, without reference, decisions and docs/seen', () => {
   const words = PAGES.filter(({ path }) => isCounted(path)).reduce((sum, page) => sum + page.words, 0);
   expect(words).toBeLessThanOrEqual(55_000);
 });
 
-it('docs: each page is linked from another one, or its folder is', () => {
+it('docs: each page is linked from another page, or its folder is', () => {
   const linked = new Set(
     PAGES.flatMap((page) =>
       page.links
@@ -58,7 +58,7 @@ const EXAMPLES = globSync('examples/{*,getting-started/*}.yaml').filter(
   (path) => !path.endsWith('/demo-worker-cluster.yaml'),
 );
 
-it.each(EXAMPLES)('docs: %s opens with what it shows, and the page that it names uses it', (path) => {
+it.each(EXAMPLES)('docs: example %s begins with what it shows, and its page uses it', (path) => {
   const [comment = ''] = /^(#.*\n)+/.exec(readRepositoryFile(path)) ?? [];
   const text = comment.replace(/\n# */g, ' ');
   expect(text).toMatch(/\bShows? /);
@@ -66,7 +66,7 @@ it.each(EXAMPLES)('docs: %s opens with what it shows, and the page that it names
   expect(BY_PATH.get(name)?.text).toContain(path);
 });
 
-it('docs: code and commands name pages and headings that exist', () => {
+it('docs: pages and headings named in code and commands exist', () => {
   const files = globSync(['{bin,charts,operator,profiles,providers,examples,test}/**/*.{ts,yaml,yml,tpl,json}'])
     .filter((path) => !/^test\/(fixtures|unit\/house\/docs)/.test(path))
     .map((path) => [path, readRepositoryFile(path)] as const);

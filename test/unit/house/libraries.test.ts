@@ -17,12 +17,12 @@ const files = ['operator', 'providers', 'profiles'].flatMap((folder) =>
 );
 const filesWith = (text: RegExp) => files.filter((file) => text.test(readFileSync(file, 'utf8'))).sort();
 
-it.each(Object.entries(WAYS_IN))('%s is known to nobody but %s', (library, expected) => {
+it.each(Object.entries(WAYS_IN))('library %s is imported only by %s', (library, expected) => {
   const importing = new RegExp(`(?:from|import\\(|module) ?'${library.replace('.', '[.]')}(?:/[^']*)?'`);
   expect(filesWith(importing)).toEqual(expected);
 });
 
-it('YAML that somebody else may have written is read by operator/kube/yaml.ts; others read files of our own', () => {
+it("foreign YAML is read by operator/kube/yaml.ts; other files read Coppice's own files", () => {
   expect(filesWith(/\bload(All)?\b[^}]*\}.*'js-yaml'/)).toEqual([
     'operator/api/profiles.ts',
     'operator/cli/reference.ts',
@@ -35,7 +35,7 @@ it('YAML that somebody else may have written is read by operator/kube/yaml.ts; o
   ]);
 });
 
-it('the temporary folder, which others write too, is used for new folders alone, or in a pod', () => {
+it('the shared temporary folder is used for new folders only, or in a pod', () => {
   const used = /\btmpdir\(\)/;
   expect(filesWith(used)).toEqual([
     'operator/controllers/backup/take-snapshot.ts',

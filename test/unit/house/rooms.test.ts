@@ -77,14 +77,14 @@ const STALE = { share: 0.15, count: 12 };
 
 const shape = countShape();
 
-describe('rooms', () => {
+describe('the rooms of the product', () => {
   it.each(Object.entries(AT_MOST))('have no more %s than agreed', (what, { count, perThousand }) => {
     const [, counted, rate] = summary(shape).find(([named]) => named === what)!;
     expect(counted).toBeLessThanOrEqual(count ?? Number.POSITIVE_INFINITY);
     expect(rate ?? 0).toBeLessThanOrEqual(perThousand ?? Number.POSITIVE_INFINITY);
   });
 
-  it('stand in docs/rooms.md with numbers of today; `npm run rooms -- --write` counts them again', () => {
+  it('are listed in docs/rooms.md with current numbers; `npm run rooms -- --write` updates them', () => {
     const table = readRooms();
     expect([...table.keys()]).toEqual(Object.keys(shape.rooms));
     const stale = Object.entries(shape.rooms).filter(([room, counts]) =>
@@ -95,7 +95,7 @@ describe('rooms', () => {
     expect(stale.map(([room]) => room)).toEqual([]);
   });
 
-  it('whose face is done export nothing for tests alone or for nobody', () => {
+  it('with a finished face have no exports for tests only, or unused ones', () => {
     const table = readRooms();
     const needless = Object.entries(shape.rooms).flatMap(([room, { forTests, forNobody }]) =>
       table.get(room)?.marks.face ? [...forTests, ...forNobody] : [],
@@ -103,7 +103,7 @@ describe('rooms', () => {
     expect(needless).toEqual([]);
   });
 
-  it('give a name one meaning: several definitions are listed with their reason', () => {
+  it('give each exported name one meaning; several definitions are listed with their reason', () => {
     expect([...shape.defined.keys()].sort()).toEqual(Object.keys(SEVERAL_DEFINITIONS).sort());
   });
 

@@ -36,11 +36,11 @@ it.each<[string, string[]]>([
 });
 
 describe('docs: each sentence has 25 words at most', () => {
-  it.each(PAGES)('%s', (page) => {
+  it.each(PAGES)('in %s', (page) => {
     expect(proseOf(readFileSync(new URL(page, ROOT), 'utf8')).flatMap(tooLong)).toEqual([]);
   });
 
-  it('wherever prose stands', () => {
+  it('in lists, tables and other places of prose', () => {
     const long = `${'word '.repeat(25)}word.`;
     const half = `${'word '.repeat(12)}word`;
     const pages = {

@@ -12,20 +12,20 @@ const namesOf = (folder: string) =>
 const ofCI = Array.from({ length: 15 }, (_, rotation) => stagesOf('ci', rotation, files).flat());
 
 describe('the sets of test files', () => {
-  it('have each file in exactly one set, and no entry without a file', () => {
+  it('contain each file in exactly one set, and no entry without a file', () => {
     expect(files).toEqual(expect.arrayContaining(namesOf('test/e2e')));
     expect(files.filter((file) => entryOf(file) === undefined)).toEqual([]);
     const used = new Set(files.map(entryOf));
     expect(SETS.filter((entry) => !used.has(entry))).toEqual([]);
   });
 
-  it('name each end-to-end file by itself, so that a new one must be given a set', () => {
+  it('name each end-to-end file, so that a new one must be given a set', () => {
     expect(namesOf('test/e2e').filter((file) => entryOf(file) !== file)).toEqual([]);
     expect(() => setOf('test/e2e/new.test.ts')).toThrow('is in no set: give it one in test/kit/sets.ts');
     expect(() => setOf('test/integration/new/a.test.ts')).toThrow('is in no set');
   });
 
-  it('have every file that rotates at least once in four runs of CI whose rotations follow each other', () => {
+  it('run each rotating file at least once in four successive runs of CI', () => {
     const rotating = files.filter((file) => typeof setOf(file) === 'object');
     expect(rotating.length).toBeGreaterThan(0);
     for (const file of rotating) {
@@ -38,7 +38,7 @@ describe('the sets of test files', () => {
     }
   });
 
-  it('have all that CI runs but Kubernetes 1.35 within four runs, no file twice in one, and the short run first', () => {
+  it('run all but Kubernetes 1.35 within four runs of CI, each file once a run, and the short run first', () => {
     const all = new Set(ofCI.slice(0, LONGEST_WAIT).flat());
     expect(files.filter((file) => !all.has(file))).toEqual(files.filter((file) => setOf(file) === 'all'));
     expect(stagesOf('all', 0).flat().toSorted()).toEqual(files);
@@ -48,7 +48,7 @@ describe('the sets of test files', () => {
     expect(new Set(ofCI[0]).size).toBe(ofCI[0]!.length);
   });
 
-  it('have in the short run all unit files, and the end-to-end files that it is said to have', () => {
+  it('put all unit files and the listed end-to-end files into the short run', () => {
     const [short] = stagesOf('short', 0);
     const ofTier = (tier: string) => short!.filter((file) => tierOf(file) === tier);
     expect(ofTier('unit')).toEqual(files.filter((file) => tierOf(file) === 'unit'));
@@ -58,7 +58,7 @@ describe('the sets of test files', () => {
     expect(ofTier('integration').filter((file) => /\/(cloud|pulumi)\//.test(file))).toEqual([]);
   });
 
-  it('keep the short run short: by the table of durations, its end-to-end files take less than seven minutes in two lanes', () => {
+  it('keep the end-to-end files of the short run below seven minutes in two lanes, by the table of durations', () => {
     const durations = JSON.parse(readFileSync('test/durations.json', 'utf8')) as Record<string, number>;
     const seconds = files
       .filter((file) => setOf(file) === 'short' && tierOf(file) === 'e2e')
@@ -67,8 +67,8 @@ describe('the sets of test files', () => {
   });
 });
 
-describe('what a run leaves out', () => {
-  it('is told with its files and the command that runs them, and is nothing where everything runs', () => {
+describe('the list of what a run leaves out', () => {
+  it('names the files and the command that runs them, and is empty for a full run', () => {
     const some = [
       'test/unit/a.test.ts',
       'test/integration/cloud/a.test.ts',
@@ -85,7 +85,7 @@ describe('what a run leaves out', () => {
     expect(tellLeftOut('all', 'all')).toEqual([]);
   });
 
-  it('is told by CI for files whose turn does not come', () => {
+  it('names in CI the files that rotation skips', () => {
     const flux = 'test/integration/hubs/flux.test.ts';
     expect([0, 1, 2].map((rotation) => hasSet('ci', setOf(flux), rotation))).toEqual([false, false, true]);
     expect(tellLeftOut('ci', 0, [flux])[0]).toBe('not in this run, of integration: hubs/flux');

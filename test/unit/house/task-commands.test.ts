@@ -15,21 +15,21 @@ it('each command of a task page runs in a test, or its fence says not-run=REASON
   expect(COMMANDS.filter((command) => where(command) === undefined).map(described)).toEqual([]);
 });
 
-it('fences of task pages hold commands as sh, or something else', () => {
+it('fences of task pages have language sh for commands, or another listed language', () => {
   const languages = TASK_PAGES.flatMap((path) =>
     readPage(path).blocks.map(({ language, line }) => [language, `${path}:${line}: ${language}`] as const),
   );
   expect(languages.filter(([language]) => !LANGUAGES.has(language)).map(([, where]) => where)).toEqual([]);
 });
 
-it('commands that tests take from task pages stand there, and bear no mark', () => {
+it('commands that tests take from task pages exist there, without a not-run mark', () => {
   const shown = new Map(COMMANDS.map((command) => [`${command.page} ${command.name}`, command]));
   const taken = takenByTests().map(({ test, page, name }) => ({ test, command: `${page} ${name}` }));
   expect(taken.filter(({ command }) => shown.get(command)?.notRun !== undefined)).toEqual([]);
   expect(taken.filter(({ command }) => !shown.has(command))).toEqual([]);
 });
 
-it(`at most ${MOST_MARKS} commands of task pages run nowhere, each for a reason that is known`, () => {
+it(`at most ${MOST_MARKS} commands of task pages run nowhere, each for a listed reason`, () => {
   expect(MARKED.filter(({ notRun }) => !(NOT_RUN as readonly string[]).includes(notRun!)).map(described)).toEqual([]);
   expect(MARKED.length).toBeLessThanOrEqual(MOST_MARKS);
 });

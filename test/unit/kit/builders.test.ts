@@ -27,12 +27,12 @@ it.each<[string, KubeObject, z.ZodType]>([
   ['Quota', buildQuota(), quotaSpec],
   ['Hub', buildHub(), hubSpec],
   ['BurstPolicy', buildBurstPolicy(), burstPolicySpec],
-])('a %s without overrides is valid by its schema', (kind, object, schema) => {
+])('a built %s without overrides is valid by its schema', (kind, object, schema) => {
   expect(object.kind).toBe(kind);
   expect(schema.safeParse(object.spec).error).toBeUndefined();
 });
 
-it('overrides are merged at each depth, lists replaced, and undefined fields removed', () => {
+it('builders merge overrides at each depth, replace lists, and remove undefined fields', () => {
   const pod = buildPod({ metadata: { labels: { app: 'web' }, namespace: undefined }, spec: { nodeName: 'a' } });
   expect(pod.metadata).toEqual({ name: 'one', labels: { app: 'web' } });
   expect(pod.spec).toEqual({ nodeName: 'a', containers: [] });

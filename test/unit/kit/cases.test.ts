@@ -5,7 +5,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-it('has all cases where nobody chose, an eighth of them and at least one where few are wanted', () => {
+it('casesOf returns all cases by default, and an eighth but at least one when few are wanted', () => {
   vi.stubEnv('COPPICE_TEST_CASES', '');
   expect(casesOf(200)).toBe(200);
   expect(hasAllCases()).toBe(true);
@@ -18,7 +18,7 @@ it('has all cases where nobody chose, an eighth of them and at least one where f
   expect(casesUpTo(3)).toEqual([1, 2, 3]);
 });
 
-it('leaves the choice to whoever has made it', () => {
+it('casesOf keeps an earlier choice, and rejects an unknown one', () => {
   vi.stubEnv('COPPICE_TEST_CASES', 'all');
   chooseCases('few');
   expect(casesOf(200)).toBe(200);

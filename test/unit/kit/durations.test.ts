@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { budgetSeconds, longestFirst } from '../../kit/durations.ts';
 
-describe('the table of durations', () => {
-  it('gives a file some times what it took, more where it gives way, and one that it does not know what its tier has', () => {
+describe('the table of test durations', () => {
+  it("gives a file a multiple of its time plus a margin, and an unknown file its tier's time", () => {
     const known = { 'test/e2e/a.test.ts': 100.5, 'test/unit/a.test.ts': 2.5 };
     expect(budgetSeconds('test/e2e/a.test.ts', known)).toBe(362);
     expect(budgetSeconds('test/unit/a.test.ts', known)).toBe(205);
@@ -12,7 +12,7 @@ describe('the table of durations', () => {
     ]);
   });
 
-  it('has the longest file begun first, and unknown ones by their tier', () => {
+  it('starts the longest file first, and unknown ones by their tier', () => {
     const known = { 'test/unit/short.test.ts': 0.5, 'test/unit/long.test.ts': 9 };
     const files = ['test/unit/short.test.ts', 'test/unit/new.test.ts', 'test/unit/long.test.ts'];
     expect(longestFirst(files, (file) => file, known)).toEqual([
@@ -22,7 +22,7 @@ describe('the table of durations', () => {
     ]);
   });
 
-  it('has no file that is gone', () => {
+  it('contains no deleted file', () => {
     const table = JSON.parse(readFileSync('test/durations.json', 'utf8')) as object;
     expect(Object.keys(table).filter((file) => !existsSync(file))).toEqual([]);
   });

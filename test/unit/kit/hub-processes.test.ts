@@ -4,7 +4,7 @@ import { Processes } from '../../kit/hubs/processes.ts';
 let processes: Processes | undefined;
 afterEach(() => processes?.stop());
 
-it('what a program does is waited for, and looking may fail until then', async () => {
+it('HubProcesses.wait retries a failing check until it succeeds', async () => {
   processes = await Processes.begin('wait');
   processes.run('sleep', 'lasting', ['600']);
   let looks = 0;
@@ -16,7 +16,7 @@ it('what a program does is waited for, and looking may fail until then', async (
   expect(await processes.wait('it', look)).toBe('there');
 });
 
-it('nobody waits for a program that has ended', async () => {
+it('HubProcesses.wait rejects when the program has ended', async () => {
   processes = await Processes.begin('wait');
   processes.run('false', 'short', []);
   await expect(processes.wait('it to serve', async () => undefined)).rejects.toThrow(

@@ -33,7 +33,7 @@ function testbed({ broken = [] as number[] } = {}) {
   };
 }
 
-it('runs two files at once in the order that is wanted, none beside another in one garden', async () => {
+it('lanes run two files at once in order, one per garden', async () => {
   const { work, said, end, running } = testbed();
   const all = inLanes(['long', 'middle', 'short'], work);
   await until(() => running().length === 2, 'two to run');
@@ -47,7 +47,7 @@ it('runs two files at once in the order that is wanted, none beside another in o
   expect(said.slice(4)).toEqual(['short in 2', '2 down', '1 down']);
 });
 
-it('has one garden do all of it when the other does not come up, and says so', async () => {
+it('lanes run all files in one garden, and report it, when the other fails to start', async () => {
   const { work, said, end, running } = testbed({ broken: [1] });
   const all = inLanes(['long', 'short'], work);
   for (const file of ['long', 'short']) {
@@ -58,7 +58,7 @@ it('has one garden do all of it when the other does not come up, and says so', a
   expect(said).toEqual(['no garden: 1 is broken', '2 up', 'long in 2', 'short in 2', '2 down']);
 });
 
-it('keeps files for the end that need a quiet machine: when no other runs, nor anything else', async () => {
+it('lanes run files that need a quiet machine last and alone', async () => {
   const { work, said, end, running } = testbed();
   const other = Promise.withResolvers<void>();
   const all = inLanes(['idle', 'long', 'short'], { ...work, quiet: ['idle'], calm: other.promise });
@@ -74,7 +74,7 @@ it('keeps files for the end that need a quiet machine: when no other runs, nor a
   expect(said.slice(4)).toEqual(['2 down', 'idle in 1', '1 down']);
 });
 
-it('begins a file that needs more tools when they are made, and no garden stands idle for it while others wait', async () => {
+it('lanes start a file when its tools are built, and run other files meanwhile', async () => {
   const { work, said, end, running } = testbed();
   const made = Promise.withResolvers<void>();
   const ready = new Map([
@@ -94,7 +94,7 @@ it('begins a file that needs more tools when they are made, and no garden stands
   expect(said).toContain('late in 2');
 });
 
-it('runs such a file in its order when its tools are there', async () => {
+it('lanes run such a file in order when its tools exist', async () => {
   const { work, said, end, running } = testbed();
   const all = inLanes(['late', 'long', 'short'], { ...work, ready: new Map([['late', Promise.resolve()]]) });
   await until(() => running().length === 2, 'two to run');
@@ -105,18 +105,18 @@ it('runs such a file in its order when its tools are there', async () => {
   await all;
 });
 
-it('knows only quiet files that exist', () => {
+it('all files listed as quiet exist', () => {
   expect(QUIET.filter((file) => !existsSync(file))).toEqual([]);
 });
 
-it('tells of a garden that does not go down, and brings up no more than there are files', async () => {
+it('lanes report a garden that fails to stop, and start no more gardens than files', async () => {
   const { work, said } = testbed();
   const garden = { garden: 1, takeDown: () => Promise.reject(new Error('a mount is left')) };
   await inLanes(['only'], { ...work, open: async () => garden, run: async () => true });
   expect(said).toEqual(['a mount is left']);
 });
 
-it('makes a garden anew in which a file was ended, since nobody tidied up in it', async () => {
+it('lanes replace a garden in which a file was terminated without cleanup', async () => {
   const { work, said, end, running } = testbed();
   const all = inLanes(['overdue', 'next', 'overdue too'], { ...work, lanes: 1 });
   for (const file of ['overdue', 'next', 'overdue too']) {

@@ -5,11 +5,11 @@ import { stagesOf, tierOf } from '../../kit/sets.ts';
 
 const toolsOfRun = (run: 'short' | 'ci' | 'all') => toolSteps(stagesOf(run, 0)).flatMap(({ tools }) => tools);
 
-it('knows only files and folders that exist', () => {
+it('all files and folders listed with their tools exist', () => {
   expect(NEEDING_MORE.filter((path) => !existsSync(path))).toEqual([]);
 });
 
-it('makes each tool once, and only those that a file of the run needs', () => {
+it('a run builds each tool once, and only tools that its files need', () => {
   const tools = toolsOfRun('short');
   expect(new Set(tools).size).toBe(tools.length);
   expect(tools).toEqual(expect.arrayContaining(['kube-apiserver', 'kubelet', 'kwok']));
@@ -19,12 +19,12 @@ it('makes each tool once, and only those that a file of the run needs', () => {
   }
 });
 
-it('makes an older Kubernetes only where everything runs', () => {
+it('only a full run builds an older Kubernetes', () => {
   expect(OLDER_KUBERNETES.filter((name) => toolsOfRun('ci').includes(name))).toEqual([]);
   expect(OLDER_KUBERNETES.filter((name) => !toolsOfRun('all').includes(name))).toEqual([]);
 });
 
-it('has each file that needs tools begin after one step, once all that it needs was made', () => {
+it('each file starts after the step in which its tools are built', () => {
   const stages = stagesOf('ci', 0);
   const steps = toolSteps(stages);
   const made = new Set<string>();
@@ -42,7 +42,7 @@ it('has each file that needs tools begin after one step, once all that it needs 
   );
 });
 
-it('makes first what the short run needs: its integration tests, then its gardens', () => {
+it('tools of the short run are built first: for its integration tests, then its gardens', () => {
   const [first, second] = toolSteps(stagesOf('ci', 0));
   expect(first!.files.every((file) => tierOf(file) === 'integration')).toBe(true);
   expect(first!.tools).not.toContain('pulumi');

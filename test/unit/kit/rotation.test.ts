@@ -14,8 +14,8 @@ function noting() {
   return { declare, run, skipped };
 }
 
-describe('what rotates', () => {
-  it('runs in exactly one of as many turns as there are', () => {
+describe('a rotating test', () => {
+  it('runs in exactly one turn of a cycle', () => {
     for (const rotation of [0, 5, 268_435_455])
       expect([0, 1, 2, 3].filter((turn) => hasTurn(rotation, 4, [turn]))).toHaveLength(1);
     expect([0, 1, 2, 3].every((turn) => hasTurn('all', 4, [turn]))).toBe(true);
@@ -27,7 +27,7 @@ describe('what rotates', () => {
     [4, [3]],
     [8, [0, 4]],
     [6, [0, 3, 4]],
-  ])('runs at least once in each four runs that follow each other: of %i, turns %j', (of, turns) => {
+  ])('runs at least once in four successive runs: of %i, turns %j', (of, turns) => {
     checkTurns({ of, turns });
     for (let first = 0; first < 3 * of; first++) {
       const four = Array.from({ length: LONGEST_WAIT }, (_, index) => first + index);
@@ -40,11 +40,11 @@ describe('what rotates', () => {
     [16, [1]],
     [8, [0, 3]],
     [3, []],
-  ])('is refused where four runs could go by without it: of %i, turns %j', (of, turns) => {
+  ])('is refused if four runs could pass without it: of %i, turns %j', (of, turns) => {
     expect(() => rotates(noting().declare, { of, turns })).toThrow('do not come in each 4 runs');
   });
 
-  it('is chosen by the count of commits, by the name of the commit where there is no history, and is all without a commit', () => {
+  it("is chosen by the number of commits, or else the commit's name, and always runs without a commit", () => {
     vi.stubEnv('COPPICE_TEST_ROTATION', '');
     const git =
       (isShallow: boolean) =>
@@ -69,7 +69,7 @@ describe('what rotates', () => {
     expect(skipped).toEqual(['another [rotates: this run has turn 2, it has 0 and 3 of 4]']);
   });
 
-  it('is all run by whoever chooses all, or nothing', () => {
+  it('always runs with rotation all or an empty one', () => {
     for (const chosen of ['all', '']) {
       const { declare, run } = noting();
       vi.stubEnv('COPPICE_TEST_ROTATION', chosen);
@@ -78,7 +78,7 @@ describe('what rotates', () => {
     }
   });
 
-  it('refuses a rotation that is none, and a turn that never comes', () => {
+  it('is refused for an invalid rotation, or for a turn that does not exist', () => {
     expect(() => rotationOf('most')).toThrow('COPPICE_TEST_ROTATION is "most": give a whole number or "all"');
     expect(() => rotates(noting().declare, { of: 3, turns: [3] })).toThrow('there is no turn 3 of 3');
   });

@@ -26,8 +26,8 @@ const file = (name: string, text: string) => writeFileSync(join(folder, `${name}
 const args = (...files: string[]) => ['--root', folder, '--globals', '--reporter', REPORTER, ...files];
 const summary = () => readFileSync(join(folder, 'summary.txt'), 'utf8');
 
-describe('runs of vitest', { timeout: PATIENCE_MS }, () => {
-  it('are counted together, and what failed is named', async () => {
+describe('the runs of vitest', { timeout: PATIENCE_MS }, () => {
+  it('are counted together, and failed tests are named', async () => {
     file('one', "it('a', () => {}); it.skip('b', () => {});");
     file(
       'two',
@@ -43,7 +43,7 @@ describe('runs of vitest', { timeout: PATIENCE_MS }, () => {
     expect(summary()).toBe('2 passed, 2 failed, 1 skipped\n');
   });
 
-  it('that are stopped have told what they had counted, and have failed; what is left out has failed as well', async () => {
+  it('that are stopped fail with what they had counted, and so do runs left out', async () => {
     file('quick', "it('a', () => {}); it('b', () => {});");
     file(
       'slow',
@@ -65,7 +65,7 @@ describe('runs of vitest', { timeout: PATIENCE_MS }, () => {
     expect(said).toContain('tests: left was left out: its time is up');
   });
 
-  it('that take longer than they may are ended, and have failed', async () => {
+  it('beyond their time limit are ended, and fail', async () => {
     file('slow', "it('never ends', () => new Promise(() => {}));");
     const runs = new TestRuns(folder);
     await runs.run('slow', args('slow', '--testTimeout=0'), { limitSeconds: 2 });

@@ -10,7 +10,7 @@ import { PAGES, ROOT } from '../../kit/transcripts/walk.ts';
 
 const read = (name: string): string => readFileSync(join(ROOT, name), 'utf8');
 
-describe('outputs of pages', () => {
+describe('the outputs of docs pages', () => {
   it.each([
     [
       'ages, and columns as wide as what is left',
@@ -37,7 +37,7 @@ describe('outputs of pages', () => {
     expect(maskOutput(masked)).toBe(masked);
   });
 
-  it('are written after the commands whose last one printed them', () => {
+  it('are written after the command block that printed them', () => {
     const page = '# A\n```sh\none   # first\ntwo \\\n  --more\n```\n```text\nold\n```\nB\n```sh\nthree\n```\n';
     expect(stepsOf(page)).toEqual([
       { commands: ['one', 'two    --more'], line: 3, output: 'old' },
@@ -48,7 +48,7 @@ describe('outputs of pages', () => {
     expect(withOutputs(written, ['old'])).toBe(page);
   });
 
-  it.each(PAGES)('%s shows only what the script has written', (name) => {
+  it.each(PAGES)('%s contains only masked outputs of the script', (name) => {
     for (const { output, line } of stepsOf(read(name))) {
       if (output === undefined) continue;
       expect(output, `line ${line}`).not.toBe('');
@@ -56,7 +56,7 @@ describe('outputs of pages', () => {
     }
   });
 
-  it('leave out no command that no other test runs', () => {
+  it('omit no command that no other test runs', () => {
     const commands = new Set(PAGES.flatMap((name) => stepsOf(read(name))).flatMap((step) => step.commands));
     for (const [command, file] of Object.entries(ELSEWHERE)) {
       expect(commands).toContain(command);
@@ -67,7 +67,7 @@ describe('outputs of pages', () => {
   });
 });
 
-it('a recording shows each line when it came, six times as fast, and without long pauses', () => {
+it('a recording shows each line at six times its speed, without long pauses', () => {
   const drawn = drawRecording('a "run"', [
     { second: 0, text: '$ run' },
     { second: 6, text: '[   6s] a < b' },
@@ -84,8 +84,8 @@ it('a recording shows each line when it came, six times as fast, and without lon
   expect(drawn).toContain('prefers-reduced-motion');
 });
 
-describe('a shell for pages', () => {
-  it('keeps aliases and variables, and tells exit codes and all that was printed', async () => {
+describe('the shell for docs pages', () => {
+  it('keeps aliases and variables, and returns exit code and output', async () => {
     const shell = new Shell(ROOT, { PATH: process.env.PATH });
     await shell.run('alias say=echo; there=here');
     expect(await shell.run('say "$there"; echo wrong >&2')).toEqual({ code: 0, output: 'here\nwrong\n' });
@@ -102,6 +102,6 @@ describe('a shell for pages', () => {
   });
 });
 
-it('CONTRIBUTING shows the table that `npm test -- --list` prints', () => {
+it('CONTRIBUTING.md contains the table that `npm test -- --list` prints', () => {
   expect(read('CONTRIBUTING.md')).toContain(listTiers());
 });

@@ -17,8 +17,8 @@ const options = (base: string) => ({ base, today: '2026-11-21', signal: new Abor
 const shown = ({ prices }: PriceList) =>
   Object.fromEntries([...prices].map(([region, types]) => [region, Object.fromEntries(types)]));
 
-describe('rows of CSV', () => {
-  it('are found whatever the pieces that the text comes in', async () => {
+describe('CSV rows', () => {
+  it('are parsed for any chunks of the text', async () => {
     const text = 'a,"b, ""c""\nd",\r\n"ü",,e\nlast';
     const bytes = new TextEncoder().encode(text);
     for (let size = 1; size <= bytes.length; size++) {
@@ -32,7 +32,7 @@ describe('rows of CSV', () => {
   });
 });
 
-describe('a price', () => {
+describe('the decimal price', () => {
   it.each([
     ['0.0960000000', '0.096'],
     [0.115, '0.115'],
@@ -44,13 +44,13 @@ describe('a price', () => {
     ['', undefined],
     ['free', undefined],
     [Number.NaN, undefined],
-  ])('%o is %s', (value, text) => {
+  ])('of %o is %s', (value, text) => {
     expect(decimal(value)).toBe(text);
   });
 });
 
-describe("AWS' list", () => {
-  it('gives Linux machines on demand, and nothing else', async () => {
+describe('the AWS price list', () => {
+  it('contributes on-demand prices of Linux machines only', async () => {
     const base = await serving(
       awsLists({
         'eu-central-1': [
@@ -73,14 +73,14 @@ describe("AWS' list", () => {
     expect(list.source).toContain('published 2026-10-01');
   });
 
-  it('says that a price is not known which it has twice', async () => {
+  it('has no price for a machine with two different ones, and reports it', async () => {
     const base = await serving(awsLists({ 'eu-central-1': [{}, { price: '0.3' }, { type: 'm5.xlarge' }] }));
     const list = await readAws(FRANKFURT, options(base));
     expect(list.prices.get('eu-central-1')?.get('m5.large')).toEqual({});
     expect(list.remarks.join()).toContain('different prices (hourly) of m5.large in eu-central-1');
   });
 
-  it('tells the currency that it is in', async () => {
+  it('has one currency, and is refused with several', async () => {
     const base = await serving(awsLists({ 'eu-central-1': [{ currency: 'CNY' }] }));
     expect((await readAws(FRANKFURT, options(base))).currency).toBe('CNY');
     const mixed = await serving(awsLists({ 'eu-central-1': [{ currency: 'CNY' }, { type: 'm5.xlarge' }] }));
@@ -96,7 +96,7 @@ describe("AWS' list", () => {
     ],
     ['is something else', () => ({ body: '<html>\n<p>sign in</p>\n' }), /it has no names of columns/],
     ['has other columns', () => ({ body: '"SKU","Price"\n"a","1"\n' }), /it has no column TermType, PricePerUnit/],
-  ])('is an error of one line where it %s', async (_, made, message) => {
+  ])('is refused with a one-line error if it %s', async (_, made, message) => {
     const { head = {}, body } = made(`${EC2_HEAD}\n${ec2Row({})}\n${ec2Row({ type: 'm5.xlarge' })}`);
     const base = await serving(
       awsLists({
@@ -111,7 +111,7 @@ describe("AWS' list", () => {
     expect(failure).not.toContain('\n');
   });
 
-  it('that leads elsewhere is not followed', async () => {
+  it('that names another host is not read', async () => {
     const base = await serving((_, response) => {
       const currentVersionUrl = 'http://169.254.169.254/latest/index.json';
       response.end(JSON.stringify({ regions: { 'eu-central-1': { currentVersionUrl } } }));
@@ -120,7 +120,7 @@ describe("AWS' list", () => {
   });
 });
 
-describe("Azure's list", () => {
+describe('the Azure price list', () => {
   const wanted: Wanted = {
     regions: ['westeurope'],
     machineTypes: [{ name: 'Standard_D2s_v5', cpu: '2', memory: '8Gi' }],
@@ -134,18 +134,18 @@ describe("Azure's list", () => {
     { ...item, price: 0.021, sku: 'D2s v5 Spot' },
   ];
 
-  it('is read page by page, for Linux machines on demand and spot', async () => {
+  it('is read in pages, for Linux machines on demand and spot', async () => {
     const list = await readAzure(wanted, options(await serving(azureLists(items))));
     expect(shown(list)).toEqual({ westeurope: { Standard_D2s_v5: { hourly: '0.115', spot: '0.021' } } });
     expect(list.source).toContain('read 2026-11-21');
   });
 
-  it('tells the currency that it is in', async () => {
+  it('names its currency', async () => {
     const list = await readAzure(wanted, options(await serving(azureLists(items, { currency: 'EUR' }))));
     expect(list.currency).toBe('EUR');
   });
 
-  it('of which a page is missing is none', async () => {
+  it('with a missing page is refused', async () => {
     const answers = azureLists(items);
     const base = await serving((url, response, request) => {
       if (url.searchParams.get('$skip') === '4') response.writeHead(429).end();
@@ -155,7 +155,7 @@ describe("Azure's list", () => {
   });
 });
 
-describe("Google's list", () => {
+describe('the Google price list', () => {
   const wanted: Wanted = {
     regions: ['europe-west3'],
     machineTypes: [{ name: 'e2-standard-2', cpu: '2', memory: '8Gi' }],
@@ -187,17 +187,17 @@ describe("Google's list", () => {
     { ...core, description: 'E2 Instance Core running in Americas', regions: ['us-central1'], nanos: 5 },
   ];
 
-  it('gives what cores and memory cost together', async () => {
+  it('adds the prices of cores and memory', async () => {
     const list = await readGcp('k')(wanted, options(await serving(gcpLists(skus, 'k'))));
     expect(shown(list)).toEqual({ 'europe-west3': { 'e2-standard-2': { hourly: '0.086336', spot: '0.028' } } });
   });
 
-  it('without a part of a machine has no price of it', async () => {
+  it('has no price for a machine with an unpriced part', async () => {
     const list = await readGcp('k')(wanted, options(await serving(gcpLists([core], 'k'))));
     expect(shown(list)).toEqual({});
   });
 
-  it('wants a key, and never shows it', async () => {
+  it('requires an API key, and never shows it', async () => {
     await expect(readGcp(undefined)(wanted, options('http://127.0.0.1:1'))).rejects.toThrow('set COPPICE_GCP_API_KEY');
     const base = await serving(gcpLists(skus, 'k'));
     const failure = await readGcp('hush-hush')(wanted, options(base)).catch((error: Error) => error.message);

@@ -47,8 +47,8 @@ const WHOLE = {
   there: { small: { hourly: '0.12' }, huge: { hourly: '0.9' } },
 };
 
-describe('a profile', () => {
-  it('has the prices of the list and its source, and all else as it stood', () => {
+describe('a CloudProfile with renewed prices', () => {
+  it("has the list's prices and source, and is otherwise unchanged", () => {
     const { text, changed, remarks } = renew(TEXT, listOf(WHOLE));
     expect(text).toBe(`# Sources:
 # - CPU, memory: a list.
@@ -73,7 +73,7 @@ spec:
     expect(renew(text, listOf(WHOLE))).toEqual({ text, changed: 0, remarks: [] });
   });
 
-  it('keeps a price that the list no longer has, under its old source, and says so', () => {
+  it('keeps a price that the list lacks, under its old source, and reports it', () => {
     const { here, there } = WHOLE;
     const { text, remarks } = renew(TEXT, listOf({ here: { small: here.small, huge: here.huge }, there }));
     expect(remarks).toEqual(['large in here: the list has none, 0.4 stays']);
@@ -86,7 +86,7 @@ spec:
     expect(again.text).toContain('# - Prices that the list above does not have: a table of long ago.\n# - Zones');
   });
 
-  it('goes without a price that nobody has', () => {
+  it('has no price that neither has', () => {
     const { text, remarks } = renew(
       TEXT,
       listOf({ here: { small: { hourly: '0.1' }, large: { hourly: '0.4' } }, there: WHOLE.there }),
@@ -120,11 +120,11 @@ spec:
       listOf(WHOLE),
       'how small is written in the profile cannot be rewritten by a program',
     ],
-  ])('does not take a list %s', (_, text, list, message) => {
+  ])('does not accept a list %s', (_, text, list, message) => {
     expect(() => renew(text, list)).toThrow(message);
   });
 
-  it.each(['aws', 'azure', 'gcp'])('of %s as it is shipped can be renewed', (cloud) => {
+  it.each(['aws', 'azure', 'gcp'])('can be made from the shipped profile of %s', (cloud) => {
     const before = load(shipped(cloud)) as CloudProfile;
     const types = Object.fromEntries(
       before.spec.machineTypes.map(({ name }) => [name, { hourly: '1.5', spot: '0.5' }]),
@@ -163,7 +163,7 @@ function command(args: string[], node: string[] = []) {
 }
 
 describe('npm run prices', () => {
-  it('says in a line each what cannot be reached, and leaves these files as they are', async () => {
+  it('reports unreachable lists in one line each, and leaves their profiles unchanged', async () => {
     const { code, said, profile } = await command([
       '--from',
       'aws=http://127.0.0.1:1',

@@ -29,7 +29,7 @@ afterAll(() => cloud?.close());
 const options = (secret?: string) => awsOptions(cloud, web, { secret });
 const region = 'eu-central-1';
 
-it('KMS describes keys, also by an alias, and their tags', async () => {
+it('the fake KMS describes keys, also by alias, and their tags, to the AWS SDK', async () => {
   const make = operationsOf(cloud, 'aws');
   const { id: KeyId, outputs } = await make.create('aws:kms/key:Key', 'key', { tags: { a: 'b' } });
   await make.create('aws:kms/alias:Alias', 'alias', { name: 'alias/ours', targetKeyId: KeyId });
@@ -46,7 +46,7 @@ it('KMS describes keys, also by an alias, and their tags', async () => {
   await expect(wrong.send(absent)).rejects.toMatchObject({ name: 'UnrecognizedClientException' });
 });
 
-it('the tagging API lists by tags page by page, and the product finds the same', async () => {
+it('the fake tagging API lists all pages by tag, equally for SDK and product', async () => {
   const make = operationsOf(cloud, 'aws');
   const owner = { technicalID: 'shoot--shop--tagged', uid: 'uid-1', garden: 'g' } as unknown as Owner;
   const made: string[] = [];
@@ -73,7 +73,7 @@ it('the tagging API lists by tags page by page, and the product finds the same',
   cloud.faults.clear();
 });
 
-it('Elastic Load Balancing describes what it has by its name, with tags and listeners', async () => {
+it('the fake Elastic Load Balancing describes resources by name, with tags and listeners', async () => {
   const make = operationsOf(cloud, 'aws');
   const balancer = await make.create('aws:lb/loadBalancer:LoadBalancer', 'balancer', {
     name: 'control-plane',

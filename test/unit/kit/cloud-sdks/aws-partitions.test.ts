@@ -34,7 +34,7 @@ interface Rules {
   endpointProvider(parameters: object): { url: URL; properties?: { authSchemes?: { signingRegion?: string }[] } };
 }
 
-it.each(Object.entries(CLIENTS))("%s is asked in every partition where AWS' own client asks it", (service, Client) => {
+it.each(Object.entries(CLIENTS))('the host of %s equals that of the AWS SDK in every partition', (service, Client) => {
   const config = new Client({ region: 'us-east-1' }).config as unknown as Rules;
   for (const region of REGIONS) {
     const { url, properties } = config.endpointProvider({ Region: region, UseFIPS: false, UseDualStack: false });

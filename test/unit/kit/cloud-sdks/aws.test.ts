@@ -86,7 +86,7 @@ async function all<Page, T>(pages: AsyncIterable<Page>, itemsOf: (page: Page) =>
   return found;
 }
 
-describe('Route 53', () => {
+describe('the fake Route 53, with the AWS SDK,', () => {
   const changes = (zone: string, ...Changes: Change[]) =>
     new ChangeResourceRecordSetsCommand({ HostedZoneId: zone, ChangeBatch: { Changes } });
   const change = (Action: 'CREATE' | 'DELETE', Type: 'A' | 'CNAME', Value: string): Change => ({
@@ -94,7 +94,7 @@ describe('Route 53', () => {
     ResourceRecordSet: { Name: 'api.example.com.', Type, TTL: 60, ResourceRecords: [{ Value }] },
   });
 
-  it('lists zones page by page, makes a record, and refuses the same again and what is beside it', async () => {
+  it('lists zones in pages, creates a record, and refuses duplicates and conflicts', async () => {
     const zones = cloud.dns(cloud.account('aws'));
     const ids: string[] = [];
     for (const domain of ['example.com', 'example.org', 'example.net']) ids.push(await zones.makeZone(domain));
@@ -116,7 +116,7 @@ describe('Route 53', () => {
     await expect(client.send(absent)).rejects.toMatchObject({ name: 'NoSuchHostedZone' });
   });
 
-  it('refuses another secret, and whoever asks too often', async () => {
+  it('refuses another secret key, and throttles', async () => {
     const list = async (client: Route53Client) =>
       all(paginateListHostedZones({ client }, {}), ({ HostedZones }) => HostedZones);
     await expect(list(new Route53Client(options('a guess')))).rejects.toMatchObject({
@@ -128,11 +128,11 @@ describe('Route 53', () => {
   });
 });
 
-describe('S3', () => {
+describe('the fake S3, with the AWS SDK,', () => {
   const create = (Bucket: string) =>
     new CreateBucketCommand({ Bucket, CreateBucketConfiguration: { LocationConstraint: region } });
 
-  it('keeps objects of any name, lists them page by page, and says whose a bucket is', async () => {
+  it('stores objects of any name, lists them in pages, and names the owner of a bucket', async () => {
     const client = new S3Client(s3Options());
     const Bucket = 'somebodys-bucket';
     const keys = ['a b+c/ü&?.tar', "100%'s (1)*.tar", 'plain/key-1_2.tar'];
@@ -165,7 +165,7 @@ describe('S3', () => {
     return { buckets: awsProvider({} as StackRunner, web).backups!, ctx };
   };
 
-  it('has a bucket of the product that is private, encrypted and versioned, as far as its client understands it', async () => {
+  it("has the product's bucket private, encrypted and versioned", async () => {
     const { buckets, ctx } = product();
     await buckets.ensure(ctx);
     const client = new S3Client(s3Options());
@@ -194,7 +194,7 @@ describe('S3', () => {
     expect(TagSet).toContainEqual({ Key: 'coppice-backup-seed-uid', Value: 'uid-1' });
   });
 
-  it('has the product list what others have put there under any name, and take it away with the bucket', async () => {
+  it('lets the product list and delete objects that others stored under any name', async () => {
     const { buckets, ctx } = product();
     await buckets.ensure(ctx);
     const client = new S3Client(s3Options());
@@ -209,8 +209,8 @@ describe('S3', () => {
   });
 });
 
-describe('STS', () => {
-  it('says who asks, and gives a role to the key and to a token that is trusted', async () => {
+describe('the fake STS, with the AWS SDK,', () => {
+  it('identifies the caller, and lets the key and a trusted token assume a role', async () => {
     const account = cloud.account('aws');
     cloud.trust(account, TRUSTED);
     const client = new STSClient(options());
@@ -231,8 +231,8 @@ describe('STS', () => {
   });
 });
 
-describe('IAM', () => {
-  it('simulates permissions page by page, of which the product misses none', async () => {
+describe('the fake IAM, with the AWS SDK,', () => {
+  it('simulates permissions in pages, all of which the product reads', async () => {
     const { principal } = cloud.account('aws');
     const client = new IAMClient({ ...options(), region: 'us-east-1' });
     const ActionNames = Array.from({ length: 45 }, (_, index) => `ec2:Describe${index}`);
@@ -254,7 +254,7 @@ describe('IAM', () => {
     cloud.faults.clear();
   });
 
-  it('shows a role with its tags and policies', async () => {
+  it('returns a role with its tags and policies', async () => {
     const make = operationsOf(cloud, 'aws');
     await make.create('aws:iam/role:Role', 'role', { name: 'nodes', assumeRolePolicy: '{}', tags: { a: 'b & c' } });
     const policyArn = 'arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy';
@@ -269,8 +269,8 @@ describe('IAM', () => {
   });
 });
 
-describe('EC2, EKS and Auto Scaling', () => {
-  it('show networks by their tags', async () => {
+describe('the fake EC2, EKS and Auto Scaling, with the AWS SDK,', () => {
+  it('describe networks by their tags', async () => {
     const make = operationsOf(cloud, 'aws');
     const tags = { Name: 'seen' };
     const vpc = await make.create('aws:ec2/vpc:Vpc', 'vpc', { cidrBlock: '10.9.0.0/16', tags });
@@ -309,7 +309,7 @@ describe('EC2, EKS and Auto Scaling', () => {
     cloud.faults.clear();
   });
 
-  it('show clusters, node groups and their machines, and end one of these', async () => {
+  it('describe clusters, node groups and machines, and terminate a machine', async () => {
     const make = operationsOf(cloud, 'aws');
     const vpc = await make.create('aws:ec2/vpc:Vpc', 'vpc', { cidrBlock: '10.8.0.0/16' });
     const subnetIds: string[] = [];

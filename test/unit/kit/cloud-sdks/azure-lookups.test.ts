@@ -30,7 +30,7 @@ const credential = () => {
   });
 };
 
-it('Resource Graph lists what has tags page by page, and the product finds the same', async () => {
+it('the fake Resource Graph lists all pages by tag, equally for SDK and product', async () => {
   const account = cloud.account('azure-native');
   const owner = { technicalID: 'shoot--shop--tagged', uid: 'uid-1', garden: 'g' } as unknown as Owner;
   const make = operationsOf(cloud, 'azure-native');
@@ -59,7 +59,7 @@ it('Resource Graph lists what has tags page by page, and the product finds the s
   expect(found.map(({ id }) => id).sort()).toEqual(made);
 });
 
-it('role assignments are listed by their scope', async () => {
+it('the fake Azure lists role assignments by scope', async () => {
   const subscription = cloud.account('azure-native').id;
   const make = operationsOf(cloud, 'azure-native');
   await make.create('azure-native:resources:ResourceGroup', 'group', { resourceGroupName: 'granted', location });

@@ -50,14 +50,14 @@ const productContext = () => ({
   now: () => new Date(),
 });
 
-describe('a credential', () => {
-  it('gets a token by the secret of an application, and none by another', async () => {
+describe('a credential of the Azure SDK', () => {
+  it('gets a token for the right client secret only', async () => {
     expect((await credential().getToken(SCOPE)).token).toContain(cloud.account('azure-native').key);
     await expect(credential('a guess').getToken(SCOPE)).rejects.toThrow('AADSTS7000215');
     await expect(credential().getToken('https://somebody.example/.default')).rejects.toThrow('AADSTS500011');
   });
 
-  it('gets one for a token that the application trusts, and by no other', async () => {
+  it('gets a token for a trusted identity token only', async () => {
     const account = cloud.account('azure-native');
     cloud.trust(account, TRUSTED);
     const by = (token: string) => new ClientAssertionCredential(TENANT, account.key, async () => token, identity());
@@ -66,10 +66,10 @@ describe('a credential', () => {
   });
 });
 
-describe('DNS', () => {
+describe('the fake Azure DNS, with the Azure SDK,', () => {
   const record = { ttl: 60, aRecords: [{ ipv4Address: '192.0.2.1' }] };
 
-  it('lists zones page by page, and keeps records as they were last seen', async () => {
+  it('lists zones in pages, and updates records by ETag', async () => {
     const zones = cloud.dns(cloud.account('azure-native'));
     const ids = [await zones.makeZone('example.com'), await zones.makeZone('example.org')];
     const client = new DnsManagementClient(credential(), subscription(), manager());
@@ -92,7 +92,7 @@ describe('DNS', () => {
     await expect(client.recordSets.get(...at)).rejects.toMatchObject({ statusCode: 404 });
   });
 
-  it('lists texts page by page, and takes no piece of one that DNS does not have', async () => {
+  it('lists TXT records in pages, and refuses text that is too long', async () => {
     const group = (await cloud.dns(cloud.account('azure-native')).makeZone('texts.example')).split('/')[4]!;
     const client = new DnsManagementClient(credential(), subscription(), manager());
     const text = (...value: string[]) => ({ ttl: 60, txtRecords: [{ value }] });
@@ -108,7 +108,7 @@ describe('DNS', () => {
     ).rejects.toMatchObject({ statusCode: 400 });
   });
 
-  it('keeps records of private zones', async () => {
+  it('stores records of private zones', async () => {
     const id = await cloud.dns(cloud.account('azure-native')).makeZone('inside.example', { private: true });
     const client = new PrivateDnsManagementClient(credential(), subscription(), manager());
     expect((await all(client.privateZones.list())).map((zone) => zone.id)).toEqual([id]);
@@ -119,7 +119,7 @@ describe('DNS', () => {
     await client.recordSets.delete(...at);
   });
 
-  it('has the product say whose record is in the way of a CNAME that was made meanwhile', async () => {
+  it('lets the product report the record that conflicts with a CNAME created meanwhile', async () => {
     const id = await cloud.dns(cloud.account('azure-native')).makeZone('race.example');
     const zone = { id, domain: 'race.example', private: false };
     const client = new DnsManagementClient(credential(), subscription(), manager());
@@ -141,8 +141,8 @@ describe('DNS', () => {
   });
 });
 
-describe('machines', () => {
-  it('are listed, told what they were given, and ended by name', async () => {
+describe('the fake machines of Azure, with the Azure SDK,', () => {
+  it('are listed with their user data, and deleted by name', async () => {
     const make = operationsOf(cloud, 'azure-native');
     const group = { resourceGroupName: 'machines', location: 'germanywestcentral' };
     await make.create('azure-native:resources:ResourceGroup', 'group', group);
@@ -172,7 +172,7 @@ describe('machines', () => {
     await expect(client.virtualMachines.get('machines', one!.name!)).rejects.toMatchObject({ statusCode: 404 });
   });
 
-  it('of an AKS pool are listed with their virtual machines, and ended by name', async () => {
+  it('of an AKS pool are listed with their virtual machines, and deleted by name', async () => {
     const make = operationsOf(cloud, 'azure-native');
     const common = { resourceGroupName: 'managed', location: 'germanywestcentral' };
     await make.create('azure-native:resources:ResourceGroup', 'group', common);
@@ -219,10 +219,10 @@ describe('machines', () => {
   });
 });
 
-describe('a bucket that the product made', () => {
+describe("the product's bucket in the fake Azure, with the Azure SDK,", () => {
   const bucket = { name: 'coppice-backup-odd', seed: 'blue', seedUID: 'uid-1', garden: 'g' };
 
-  it('is private, keeps versions and is rid of them, as far as its clients understand what it was told', async () => {
+  it('is private, keeps versions, and expires them', async () => {
     const { backups } = azureProvider({} as StackRunner, web);
     await backups!.ensure({ ...productContext(), bucket } as never);
     const client = new StorageManagementClient(credential(), subscription(), manager());
@@ -242,7 +242,7 @@ describe('a bucket that the product made', () => {
     expect(policy?.rules?.[0]?.definition.actions.version?.delete?.daysAfterCreationGreaterThan).toBe(7);
   });
 
-  it('keeps blobs of any name that others put there, page by page, until it goes with them', async () => {
+  it('stores blobs of any name from others, lists them in pages, and is deleted with them', async () => {
     const { backups } = azureProvider({} as StackRunner, web);
     const ctx = { ...productContext(), bucket } as never;
     await backups!.ensure(ctx);
@@ -267,8 +267,8 @@ describe('a bucket that the product made', () => {
   });
 });
 
-describe('whoever', () => {
-  it('asks too often is told to, and for how long to wait', async () => {
+describe('a caller of the fake Azure, with the Azure SDK,', () => {
+  it('that exceeds the rate limit gets the pause to wait', async () => {
     const client = new DnsManagementClient(credential(), subscription(), manager());
     await all(client.zones.list());
     cloud.faults.set({ throttle: { perSecond: 0, retryAfter: 17 } });
@@ -278,7 +278,7 @@ describe('whoever', () => {
     expect((refused as { response: { headers: Map<string, string> } }).response.headers.get('retry-after')).toBe('17');
   });
 
-  it('was given a token that is revoked is refused', async () => {
+  it('with a revoked token is refused', async () => {
     const client = new DnsManagementClient(credential(), subscription(), manager());
     await all(client.zones.list());
     cloud.faults.set({ revoked: [cloud.account('azure-native').key] });

@@ -45,14 +45,14 @@ const productContext = () => ({
   now: () => new Date(),
 });
 
-describe('a credential', () => {
-  it('gets a token by the key of a service account, and none by another key', async () => {
+describe('a credential of the Google SDK', () => {
+  it('gets a token for the right service account key only', async () => {
     const { key } = cloud.account('gcp');
     expect((await clientOf().authorize()).access_token).toBe(`ya29.${key}`);
     await expect(clientOf(1, cloud.account('gcp', 2).secret).authorize()).rejects.toThrow('invalid_grant');
   });
 
-  it('becomes a service account by a token that the pool trusts, and by no other', async () => {
+  it('impersonates a service account for a trusted token only', async () => {
     const account = cloud.account('gcp');
     cloud.trust(account, TRUSTED);
     const by = (token: string) =>
@@ -69,7 +69,7 @@ describe('a credential', () => {
   });
 });
 
-describe('Cloud Storage', () => {
+describe('the fake Cloud Storage, with the Google SDK,', () => {
   const storageOf = (number = 1) =>
     new Storage({
       apiEndpoint: web.storage,
@@ -84,7 +84,7 @@ describe('Cloud Storage', () => {
     ctx: { ...productContext(), bucket } as unknown as BackupContext,
   });
 
-  it('keeps objects of any name with their generations, and says that a name is taken', async () => {
+  it('stores objects of any name with generations, and refuses a taken bucket name', async () => {
     const storage = storageOf();
     const [made] = await storage.createBucket('somebodys-bucket', { versioning: { enabled: true } });
     await expect(storageOf(2).createBucket('somebodys-bucket')).rejects.toMatchObject({ code: 409 });
@@ -110,7 +110,7 @@ describe('Cloud Storage', () => {
     cloud.faults.clear();
   });
 
-  it('has a bucket of the product that is private and versioned, as far as its client understands it', async () => {
+  it("has the product's bucket private and versioned", async () => {
     const { buckets, ctx } = product();
     await buckets.ensure(ctx);
     const [metadata] = await storageOf().bucket(bucket.name).getMetadata();
@@ -125,7 +125,7 @@ describe('Cloud Storage', () => {
     ]);
   });
 
-  it('has the product list what others have put there under any name, and take it away with the bucket', async () => {
+  it('lets the product list and delete objects that others stored under any name', async () => {
     const { buckets, ctx } = product();
     await buckets.ensure(ctx);
     const key = "a b+c/100%'s (1)*&ü?.tar";
@@ -137,7 +137,7 @@ describe('Cloud Storage', () => {
   });
 });
 
-describe('Cloud DNS', () => {
+describe('the fake Cloud DNS, with the Google SDK,', () => {
   const dnsOf = (): DNS =>
     new DNS({
       apiEndpoint: new URL(web.dns).host,
@@ -147,7 +147,7 @@ describe('Cloud DNS', () => {
   const record = (zone: Zone, type: string, data: string, ttl = 60) =>
     zone.record(type, { name: 'api.example.com.', ttl, data });
 
-  it('lists zones and records page by page, and makes a change whole or not at all', async () => {
+  it('lists zones and records in pages, and applies a change completely or not at all', async () => {
     const zones = cloud.dns(cloud.account('gcp'));
     const ids = [await zones.makeZone('example.com'), await zones.makeZone('example.org')];
     const dns = dnsOf();
@@ -172,7 +172,7 @@ describe('Cloud DNS', () => {
     await expect(dns.zone('nobodys').getRecords()).rejects.toMatchObject({ code: 404 });
   });
 
-  it('has the product try again when somebody else was faster, and say what is in the way of a name', async () => {
+  it('lets the product retry after concurrent changes, and report conflicts of a name', async () => {
     const id = await cloud.dns(cloud.account('gcp')).makeZone('race.example');
     const zone = dnsOf().zone(id);
     await zone.addRecords(zone.record('A', { name: 'api.race.example.', ttl: 60, data: '192.0.2.1' }));
@@ -192,7 +192,7 @@ describe('Cloud DNS', () => {
     });
   });
 
-  it('refuses a token that is revoked', async () => {
+  it('refuses a revoked token', async () => {
     const dns = dnsOf();
     await dns.getZones();
     cloud.faults.set({ revoked: [cloud.account('gcp').key] });
@@ -201,8 +201,8 @@ describe('Cloud DNS', () => {
   });
 });
 
-describe('GKE and Resource Manager', () => {
-  it('show clusters, node pools and what a project permits', async () => {
+describe('the fake GKE and Resource Manager, with the Google SDK,', () => {
+  it("describe clusters, node pools and a project's permissions", async () => {
     const make = operationsOf(cloud, 'gcp');
     const location = REGIONS.gcp;
     await make.create('gcp:container/cluster:Cluster', 'cluster', {
