@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 const metricsServer = z
-  .object({ enabled: z.boolean().describe('Whether it runs.') })
+  .object({ enabled: z.boolean().describe('Whether the addon runs.') })
   .describe(
     'metrics-server: kubectl top, and HorizontalPodAutoscalers by cpu and memory. Condition AddonsReady says whether it serves.',
   )
@@ -10,7 +10,7 @@ const metricsServer = z
 /** Addons of a cluster, each off by default. */
 export const addonsSchema = z
   .object({ metricsServer })
-  .describe('What is run in the cluster beside what every cluster needs. Modes Hosted and SelfManaged.');
+  .describe('Optional components of the cluster. Modes Hosted and SelfManaged.');
 
 /** Addons of a Shoot. Gardener's further addons are kept and have no effect. */
 export const shootAddonsSchema = z

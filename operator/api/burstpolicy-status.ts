@@ -23,15 +23,15 @@ const amounts = z
     memory: text(64, 'Memory.').optional(),
     gpu: text(64, 'GPUs.').optional(),
   })
-  .describe('What each replica asks for.');
+  .describe('Resource requests of each replica.');
 
 const alternative = z
   .object({
     candidate: text(15, 'Name of the candidate, or of the entry of grow.'),
-    hourly: money('What it would have cost in an hour.').optional(),
-    whyNot: text(1024, 'Why it was not chosen.').optional(),
+    hourly: money('Its hourly cost.').optional(),
+    whyNot: text(1024, 'Reason why it was not chosen.').optional(),
   })
-  .describe('What else there was to choose.');
+  .describe('Alternatives that were not chosen.');
 
 const outcome = z
   .object({
@@ -44,9 +44,9 @@ const outcome = z
       1024,
       'The same in a sentence, with how long it took, and of what is gone or asleep what it has cost.',
     ),
-    endedAt: time('When that was seen. Absent: more may become of it.').optional(),
+    endedAt: time('Time of the outcome. Absent: the outcome may change.').optional(),
   })
-  .describe('What became of it. Absent: nothing is known yet, or nothing becomes of it.');
+  .describe('Outcome of the decision. Absent: not known yet, or the decision has none.');
 /** Outcome of a decision. */
 export type BurstOutcome = z.output<typeof outcome>;
 
@@ -58,17 +58,17 @@ const decisionSchema = z
       .describe(
         'Buy: a cluster was ordered. Open: one that waited warm takes work. Wake: one that sleeps is woken for work. Grow: nodes of a cluster were ordered. Refuse: work was waiting and nothing was bought. Empty: the hub moves the work of a cluster away, so that it can be given back. Keep: such a cluster takes work again. Sleep: a cluster without work is put to sleep, or sleeps again as its spec says. Remove: a cluster is given back. Fail: a cluster, or nodes, did not come.',
       ),
-    source: text(512, 'Whose work nothing was bought for.').optional(),
+    source: text(512, 'Owners of the work for which nothing was bought.').optional(),
     cluster: text(LIMITS.label, 'Name of the WorkerCluster.').optional(),
     candidate: text(15, 'Name of the candidate, or of the entry of grow.').optional(),
-    pool: text(LIMITS.label, 'Name of the pool whose nodes it is about.').optional(),
+    pool: text(LIMITS.label, 'Name of the pool of the nodes.').optional(),
     why: text(2048, 'Why.'),
-    hourly: money('What it costs in an hour.').optional(),
-    alternatives: list(alternative, 8, 'What else there was to choose.').optional(),
-    dryRun: z.boolean().describe('It was only said.').optional(),
+    hourly: money('Hourly cost.').optional(),
+    alternatives: list(alternative, 8, 'Alternatives that were not chosen.').optional(),
+    dryRun: z.boolean().describe('Dry run: the decision was reported and not carried out.').optional(),
     outcome: outcome.optional(),
   })
-  .describe('What was decided.');
+  .describe('A decision of the policy.');
 /** A decision with all inputs that are needed to understand it later. */
 export type BurstDecision = z.output<typeof decisionSchema>;
 
@@ -89,15 +89,15 @@ export const burstPolicyStatus = z
             .describe(
               'Ordered: written down. Making: on its way into the hub. Warm: it waits there until work needs it. Asleep: it sleeps, or is told to, until work needs it. Waking: it is woken for work. Joined: it takes work. Emptying: its work is moved away. Leaving: it is given back.',
             ),
-          since: time('When it was ordered.'),
-          hourly: money('What it costs in an hour.'),
+          since: time('Time of the order.'),
+          hourly: money('Hourly cost.'),
           grantedNodes: count(
             0,
             undefined,
             'Most nodes that its pools with autoscale: Coppice may have. Absent: it has none, or they count with their maximum.',
           ).optional(),
-          counted: money('What budgets count an hour of it with, where nodes are granted to it.').optional(),
-          idleSince: time('Since when it has no work.').optional(),
+          counted: money('Hourly cost that budgets count, including granted nodes.').optional(),
+          idleSince: time('Time since which it has no work.').optional(),
           stays: text(
             1024,
             'What keeps it, once it is old enough to go: work that runs there, or why little work is not moved away.',
@@ -111,11 +111,11 @@ export const burstPolicyStatus = z
       z
         .object({
           name: text(15, 'Name of the peak.'),
-          clusters: count(0, undefined, 'How many clusters there are at least.'),
-          since: time('When they were to be ordered.'),
-          until: time('When it ends.'),
+          clusters: count(0, undefined, 'Fewest clusters during the peak.'),
+          since: time('Time at which the clusters are ordered.'),
+          until: time('End of the peak.'),
         })
-        .describe('A peak of the schedule that is on.'),
+        .describe('A scheduled peak in progress.'),
       16,
       'Peaks of the schedule that are on.',
     ).optional(),
@@ -124,9 +124,9 @@ export const burstPolicyStatus = z
         .object({
           cluster: text(LIMITS.name, 'Name of the WorkerCluster.'),
           pool: text(LIMITS.label, 'Name of the pool.'),
-          count: count(0, undefined, 'How many nodes that the policy has added are still there, or on their way.'),
-          since: time('When they were ordered.'),
-          hourly: money('What they cost in an hour; those of clusters of the policy count with their cluster.'),
+          count: count(0, undefined, 'Nodes added by the policy that exist or are starting.'),
+          since: time('Time of the order.'),
+          hourly: money('Hourly cost. Nodes of clusters of the policy count with their cluster.'),
         })
         .describe('Nodes that the policy has added to a pool.'),
       MOST_CLUSTERS,
@@ -139,33 +139,35 @@ export const burstPolicyStatus = z
           entry: text(15, 'Name of the entry of wake.'),
           phase: z
             .enum(['Waking', 'Joined', 'Leaving'])
-            .describe('Waking: on its way back into the hub. Joined: it takes work. Leaving: it may sleep again.'),
-          since: time('When it was woken.'),
-          hourly: money('What it costs in an hour more than asleep.'),
-          idleSince: time('Since when it has no work.').optional(),
+            .describe(
+              'Waking: the cluster wakes and rejoins the hub. Joined: it takes work. Leaving: the cluster may hibernate again.',
+            ),
+          since: time('Time at which the policy woke it.'),
+          hourly: money('Hourly cost in addition to that of the hibernated cluster.'),
+          idleSince: time('Time since which it has no work.').optional(),
         })
         .describe('A cluster that the policy has woken.'),
       MOST_CLUSTERS,
       'Clusters of others that the policy has woken.',
     ).optional(),
-    clusterCount: count(0, undefined, 'How many clusters it has.').optional(),
+    clusterCount: count(0, undefined, 'Number of clusters of the policy.').optional(),
     nodeCount: count(
       0,
       undefined,
       'How many nodes count towards maximumNodes. Absent: the policy has none.',
     ).optional(),
-    hourly: money('What they, and nodes that were added, cost in an hour together.').optional(),
+    hourly: money('Hourly cost of clusters and added nodes.').optional(),
     demand: list(
       z
         .object({
-          source: text(512, 'Whose work it is.'),
-          count: count(0, undefined, 'How many replicas have no place.'),
+          source: text(512, 'Owner of the work.'),
+          count: count(0, undefined, 'Replicas without a place.'),
           each: amounts,
-          since: time('Since when it waits, as this operator has seen it.'),
-          state: text(64, 'What becomes of it, in one word.'),
+          since: time('Time since which this operator sees it wait.'),
+          state: text(64, 'What the policy does about it, in one word.'),
           message: text(2048, 'The same in a sentence.').optional(),
         })
-        .describe('Work without a place.'),
+        .describe('Work without a place in any member.'),
       SHOWN_DEMAND,
       'Work of the hub that has no place; the oldest first, and not all where there is more.',
     ).optional(),
@@ -173,7 +175,7 @@ export const burstPolicyStatus = z
       z
         .object({
           name: text(15, 'Name of the candidate.'),
-          hourly: money('What the smallest cluster of it costs in an hour.').optional(),
+          hourly: money('Hourly cost of its smallest cluster.').optional(),
           startupSeconds: count(
             0,
             undefined,
@@ -184,9 +186,9 @@ export const burstPolicyStatus = z
             undefined,
             'How long one that sleeps takes to be in the hub again: half of the last ones. Absent: none was woken yet.',
           ).optional(),
-          problem: text(2048, 'Why none of it is made now.').optional(),
+          problem: text(2048, 'Reason why the policy buys none now.').optional(),
         })
-        .describe('How a candidate is.'),
+        .describe('State of a candidate.'),
       8,
       'How the candidates are.',
     ).optional(),
@@ -197,16 +199,16 @@ export const burstPolicyStatus = z
           region: text(LIMITS.label, 'The region.'),
           zone: text(LIMITS.label, 'The zone. Absent: the region has none.').optional(),
           machineType: text(LIMITS.name, 'The machine type.'),
-          spot: z.boolean().describe('Spot machines. Absent: others.').optional(),
+          spot: z.boolean().describe('Spot machines. Absent: on-demand machines.').optional(),
           until: time(
             'Until when it is passed over. One that was taken away is bought all the same where nothing else will do.',
           ),
           interrupted: z
             .boolean()
-            .describe('The cloud took one away: others are bought where they will do. Absent: it had none.')
+            .describe('The cloud reclaimed a machine: others are bought where possible. Absent: the cloud had none.')
             .optional(),
         })
-        .describe('Machines that a cloud had none of, or took away.'),
+        .describe('Machines that a cloud lacked or reclaimed.'),
       SHOWN_SOLD_OUT,
       'Machines of CloudProfiles of the policy that are known to be sold out or taken away, as some cluster has met it.',
     ).optional(),
@@ -217,19 +219,19 @@ export const burstPolicyStatus = z
           'What was spent in it until asOf, also on clusters that are gone. Until now: amount + hourly x hours since asOf.',
         ),
         currency: text(3, 'ISO 4217 code.'),
-        asOf: time('Until when that is.'),
+        asOf: time('Time up to which the amount is computed.'),
         previous: list(
           z
-            .object({ month: text(7, 'The month.'), amount: money('What was spent in it.') })
-            .describe('A month that is over.'),
+            .object({ month: text(7, 'The month.'), amount: money('Money spent in the month.') })
+            .describe('A past month.'),
           SHOWN_MONTHS,
           'What was spent in the months before, the newest first.',
         ).optional(),
       })
-      .describe('What the policy has spent, at the prices of the CloudProfiles.')
+      .describe('Spending of the policy, at the prices of the CloudProfiles.')
       .optional(),
-    decisions: list(decisionSchema, KEPT_DECISIONS, 'What was decided last, the newest first.').optional(),
+    decisions: list(decisionSchema, KEPT_DECISIONS, 'Latest decisions, newest first.').optional(),
   })
-  .describe('What was decided, and why. The operator never reads it.');
+  .describe('Decisions of the policy with their reasons. The operator never reads this status back.');
 /** Status of a BurstPolicy. */
 export type BurstPolicyStatus = z.output<typeof burstPolicyStatus>;

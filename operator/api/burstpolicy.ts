@@ -59,9 +59,9 @@ const candidate = z
           'Spec of the clusters. Pools get as many nodes as the work needs, from their minimum to their maximum.',
         ),
       })
-      .describe('What its clusters are made from. The API server tries it; status.candidates has its answer.'),
+      .describe('Template of the clusters. The API server validates it; status.candidates has the result.'),
   })
-  .describe('A kind of cluster that may be made.');
+  .describe('A kind of cluster that the policy may buy.');
 /** A template of clusters that a policy may buy. */
 export type BurstCandidate = z.output<typeof candidate>;
 
@@ -81,7 +81,7 @@ const growth = z
       "What a node counts for in an hour where its machine type has no price in the budget's currency. Absent: what has no price is not added.",
     ).optional(),
   })
-  .describe('Clusters whose pools may have more nodes.');
+  .describe('Clusters whose pools the policy may grow.');
 const wake = z
   .object({
     name: name(15, 'Name of the entry.', PATTERNS.label),
@@ -92,7 +92,7 @@ const wake = z
       "What a cluster counts for in an hour awake where its CloudProfile does not have all prices in the budget's currency. Absent: what has no price is not woken.",
     ).optional(),
   })
-  .describe('Clusters that may be woken.');
+  .describe('Clusters that the policy may wake.');
 const peak = z
   .object({
     name: name(15, 'Name of the peak.', PATTERNS.label),
@@ -113,7 +113,7 @@ const peak = z
       'How many clusters of the policy there are at least, until it ends. Their pools have their minimum, or one node where all minimums are 0.',
     ),
   })
-  .describe('When clusters are there, whether work waits or not.');
+  .describe('Peaks at known times, for which clusters are bought whether work waits or not.');
 /** A demand peak known in advance. */
 export type BurstPeak = z.output<typeof peak>;
 export const burstPolicySpec = rules(
@@ -140,7 +140,7 @@ export const burstPolicySpec = rules(
           'How long a cluster may take to come, from its order until it is in the hub. Of the candidates that are not known to take longer one is bought, by priority and price; where all take longer, the quickest. Absent: however long it takes.',
         ).optional(),
       })
-      .describe('When clusters are made.')
+      .describe('When the policy buys clusters.')
       .optional(),
     grow: keyed(
       growth,
@@ -160,7 +160,7 @@ export const burstPolicySpec = rules(
       'name',
       'Peaks that are known before. Clusters are there from their start until their end, and are given back as all others then.',
     ).optional(),
-    candidates: keyed(candidate, 8, 'name', 'What may be made.').min(1),
+    candidates: keyed(candidate, 8, 'name', 'Clusters that the policy may buy.').min(1),
     minimumClusters: count(
       0,
       MOST_CLUSTERS,
@@ -174,13 +174,15 @@ export const burstPolicySpec = rules(
     ).optional(),
     budget: z
       .object({
-        hourly: money('The most that its clusters may cost in an hour together.'),
+        hourly: money('Most that all clusters of the policy may cost per hour.'),
         monthly: money(
           'The most that they may cost in a calendar month (UTC). When it is reached nothing more is bought; what runs goes on. Absent: no limit.',
         ).optional(),
         currency: currency('ISO 4217 code. Cannot be changed.').default('USD'),
       })
-      .describe('What it may cost, at the prices of the CloudProfiles. It stops purchases, and destroys nothing.'),
+      .describe(
+        'Limits on spending, at the prices of the CloudProfiles. A reached limit stops purchases and deletes nothing.',
+      ),
     scaleIn: z
       .object({
         idleFor: duration('How long a cluster has to be without work before it is given back. Absent: 10m.').optional(),
@@ -200,7 +202,7 @@ export const burstPolicySpec = rules(
           "How long the hub may take to move the work of a cluster away that is emptied. Then the cluster takes work again, and is left alone for a while; nothing is ended by force. It is for emptying alone: what leaves the hub is drained as the Hub's drain.timeout says. Absent: drain.timeout of the Hub.",
         ).optional(),
       })
-      .describe('When clusters are given back.')
+      .describe('When the policy gives clusters back.')
       .optional(),
     cooldown: z
       .object({
@@ -211,10 +213,10 @@ export const burstPolicySpec = rules(
           'Time after a purchase, or after clusters were given back, at least. Absent: 10m.',
         ).optional(),
       })
-      .describe('Rest between decisions.')
+      .describe('Time between two decisions.')
       .optional(),
-    suspend: z.boolean().describe('Decide nothing: clusters that are there stay. Absent: no.').optional(),
-    dryRun: z.boolean().describe('Say what would be decided, and do nothing. Absent: no.').optional(),
+    suspend: z.boolean().describe('Stop deciding: existing clusters stay. Absent: no.').optional(),
+    dryRun: z.boolean().describe('Report decisions without carrying them out. Absent: no.').optional(),
   }),
   { rule: 'self.hub == oldSelf.hub', message: 'hub cannot be changed: make another policy instead' },
   {
@@ -254,7 +256,7 @@ export const burstPolicySpec = rules(
     rule: '!has(self.schedule) || self.schedule.all(p, !has(p.candidate) || self.candidates.exists(c, c.name == p.candidate))',
     message: 'a peak names a candidate that the policy does not have',
   },
-).describe('When clusters come and go, which, and for how much.');
+).describe('When the policy buys clusters and gives them back, which ones, and at what cost.');
 /** Spec of a BurstPolicy. */
 export type BurstPolicySpec = z.output<typeof burstPolicySpec>;
 

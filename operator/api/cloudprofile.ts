@@ -33,7 +33,7 @@ const kubernetesVersion = z
         'How far it may be used. Only supported versions are chosen without being named; expired ones are refused for new clusters.',
       )
       .optional(),
-    expirationDate: name(64, 'When it expires.', PATTERNS.time).optional(),
+    expirationDate: name(64, 'Expiration date.', PATTERNS.time).optional(),
     lifecycle: list(free('A stage.'), 16, 'Classifications to come.').optional(),
   })
   .describe('A Kubernetes version.');
@@ -48,7 +48,7 @@ const billing = (of: string) =>
       step: duration(
         'What has begun of it is paid for as a whole, for example 1h. Absent: every moment counts.',
       ).optional(),
-      minimum: duration('It is paid for so long at least, for example 1m. Absent: no minimum.').optional(),
+      minimum: duration('Minimum time that is billed, for example 1m. Absent: none.').optional(),
     })
     .describe(`How time of ${of} is billed. Absent: not known; every moment is counted then, and no minimum.`);
 const spotPrice = decimal('Price of one hour as a spot machine. Absent: not known.');
@@ -60,7 +60,7 @@ const machineType = z
     gpu: quantity('GPUs.'),
     memory: quantity('Memory.'),
     architecture: name(16, 'CPU architecture. Absent: amd64.').optional(),
-    usable: z.boolean().describe('false: not for new pools.').optional(),
+    usable: z.boolean().describe('false: not available for new pools.').optional(),
     storage: free('Storage that comes with the machine.').optional(),
     capabilities: free('Capabilities of the machine.').optional(),
     machineControllerManager: free('Timeouts of machine creation, drain and health.').optional(),
@@ -70,7 +70,7 @@ const machineType = z
         hourly: decimal('Price of one hour, on demand, in the currency, as a decimal number.'),
         spot: spotPrice.optional(),
         currency,
-        region: place('Region that hourly and spot are of. Absent: every region but those below.').optional(),
+        region: place('Region of hourly and spot. Absent: every region except those below.').optional(),
         regions: keyed(
           z
             .object({
@@ -78,13 +78,13 @@ const machineType = z
               hourly: decimal('Price of one hour there, on demand.'),
               spot: spotPrice.optional(),
             })
-            .describe('The price in one region.'),
+            .describe('Price in one region.'),
           256,
           'name',
           'Prices in other regions. A region that is not named has no price: none is guessed.',
         ).optional(),
       })
-      .describe('What it costs (not a field of Gardener).')
+      .describe('Price of the machine type (not a field of Gardener).')
       .optional(),
   })
   .describe('A machine type.');
@@ -146,7 +146,7 @@ export const cloudProfileSpec = rules(
     bastion: free('Bastions.').optional(),
     limits: z
       .object({ maxNodesTotal: count(0, 100000, 'Most nodes that one cluster may have.').optional() })
-      .describe('Limits.')
+      .describe('Limits on clusters of this profile.')
       .optional(),
     controlPlane: free('Settings of control planes.').optional(),
     controlPlaneFee: fee(
@@ -167,7 +167,9 @@ export const cloudProfileSpec = rules(
     startupTimes: keyed(
       z
         .object({
-          mode: z.enum(['Hosted', 'Managed', 'SelfManaged']).describe('Who runs the control plane.'),
+          mode: z
+            .enum(['Hosted', 'Managed', 'SelfManaged'])
+            .describe('Mode of the clusters: where their control plane runs.'),
           cluster: duration(
             'From the order of a cluster until its first nodes are there, half of the times.',
           ).optional(),
@@ -175,12 +177,12 @@ export const cloudProfileSpec = rules(
             'From the order of a pool, in a cluster that is there, until its nodes are there, half of the times.',
           ).optional(),
         })
-        .describe('Times of one mode.'),
+        .describe('Start-up times of one mode.'),
       3,
       'mode',
       'How long clusters and pools take to come (not a field of Gardener). Absent: not known.',
     ).optional(),
-    providerConfig: free('What only the provider understands.').optional(),
+    providerConfig: free('Provider-specific configuration.').optional(),
     stateBackend: z
       .object({
         url: text(
@@ -211,17 +213,20 @@ export const cloudProfileSpec = rules(
           'How often a cluster is compared with what was made for it, for example 6h (the default). Not all clusters are in one moment.',
         ).optional(),
       })
-      .describe('When the cloud is looked at for changes of others (not a field of Gardener).')
+      .describe('How often the operator checks the cloud for drift (not a field of Gardener).')
       .optional(),
     defaults: z
       .object({
-        mode: z.enum(['Hosted', 'Managed', 'SelfManaged']).describe('Who runs the control plane.').optional(),
+        mode: z
+          .enum(['Hosted', 'Managed', 'SelfManaged'])
+          .describe('Mode of the clusters: where their control plane runs.')
+          .optional(),
         region: place('Region.').optional(),
         machineType: machineTypeName('Machine type.').optional(),
         pods: cidr('Range of pod addresses.').optional(),
         services: cidr('Range of Service addresses.').optional(),
       })
-      .describe('What clusters get that do not say (not a field of Gardener).')
+      .describe('Defaults for clusters that omit these fields (not a field of Gardener).')
       .optional(),
     mesh: z
       .object({
@@ -267,7 +272,7 @@ export const cloudProfileSpec = rules(
     rule: '!has(self.defaults) || !has(self.defaults.machineType) || self.machineTypes.exists(m, m.name == self.defaults.machineType)',
     message: 'defaults.machineType is none of the machineTypes',
   },
-).describe('What there is to choose from.');
+).describe('Machine types, regions, versions and images that clusters may use.');
 /** Spec of a CloudProfile. */
 type CloudProfileSpec = z.output<typeof cloudProfileSpec>;
 
@@ -281,7 +286,7 @@ const cloudProfileStatus = z
       'Machine types that clusters use, or used, as the spec had them last (not a field of Gardener). Clusters keep a machine type that is removed from the spec.',
     ).optional(),
   })
-  .describe('How the profile is.');
+  .describe('State of the profile.');
 /** Status of a CloudProfile. */
 export type CloudProfileStatus = z.output<typeof cloudProfileStatus>;
 

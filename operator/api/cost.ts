@@ -9,21 +9,24 @@ const money = (description: string) => text(40, description, DECIMAL);
 export const clusterSizeSchema = z
   .object({
     region: text(63, 'Region, as prices differ by it.').optional(),
-    mode: z.enum(['Hosted', 'Managed', 'SelfManaged']).describe('Who runs the control plane.').optional(),
+    mode: z
+      .enum(['Hosted', 'Managed', 'SelfManaged'])
+      .describe('Mode of the cluster: where its control plane runs.')
+      .optional(),
     pools: list(
       z
         .object({
           name: text(63, 'Name of the pool.'),
           machineType: text(63, 'Machine type.'),
-          count: count(0, undefined, 'How many machines.'),
-          spot: z.boolean().describe('Whether they are spot machines.').optional(),
+          count: count(0, undefined, 'Number of machines.'),
+          spot: z.boolean().describe('Whether the machines are spot machines.').optional(),
         })
         .describe('Equal machines.'),
       128,
       'Machines by pool.',
     ),
   })
-  .describe('How large a cluster is.');
+  .describe('Size of the cluster.');
 /** Size of a cluster: machines by pool, and who runs the control plane. */
 export type ClusterSize = z.output<typeof clusterSizeSchema>;
 
@@ -41,9 +44,13 @@ export const costSchema = z
       'What accrued leaves out, in 1/3600 of a millionth of the currency, so that adding up loses nothing.',
     ).optional(),
     currency: text(3, 'ISO 4217 code.').optional(),
-    asOf: z.string().meta({ format: 'date-time', description: 'Since when hourly holds.' }).optional(),
-    unpriced: list(text(512, 'What has no price, and where one is missed.'), 64, 'What is not in hourly.').optional(),
+    asOf: z.string().meta({ format: 'date-time', description: 'Time since which hourly applies.' }).optional(),
+    unpriced: list(
+      text(512, 'A part without a price, and where the price is missing.'),
+      64,
+      'Parts without a price, which hourly leaves out.',
+    ).optional(),
   })
-  .describe('What the cluster costs.');
+  .describe('Cost of the cluster.');
 /** `status.cost`: decimals as text, in one currency. */
 export type ClusterCost = z.output<typeof costSchema>;

@@ -16,7 +16,7 @@ export const credentialsBindingFields = rules(
       .object({
         type: name(LIMITS.label, 'Type of the provider, as in CloudProfiles. Cannot be changed.', PATTERNS.label),
       })
-      .describe('Whose credentials these are.'),
+      .describe('Provider that the credentials belong to.'),
     credentialsRef: reference('credentials', ['Secret', 'WorkloadIdentity']).describe(
       'The credentials: a Secret or a WorkloadIdentity in the namespace of the binding. Changing it, or what the Secret holds, rotates the credentials of all clusters that use the binding, without touching the clusters.',
     ),
@@ -34,7 +34,7 @@ export const credentialsBindingFields = rules(
     rule: 'has(self.quotas) == has(oldSelf.quotas) && (!has(self.quotas) || self.quotas == oldSelf.quotas)',
     message: 'quotas cannot be changed after creation: make a new binding instead',
   },
-).describe('What a binding binds.');
+).describe('Provider and credentials of the binding.');
 /** Fields of a CredentialsBinding, which has no spec. */
 type CredentialsBindingFields = z.output<typeof credentialsBindingFields>;
 
@@ -43,7 +43,7 @@ const credentialsBindingStatus = z
     ...commonStatus,
     account: text(256, 'Account, project or subscription of the credentials, as the cloud says.').optional(),
   })
-  .describe('How the credentials are.');
+  .describe('State of the credentials.');
 /** Status of a CredentialsBinding. */
 export type CredentialsBindingStatus = z.output<typeof credentialsBindingStatus>;
 

@@ -59,15 +59,18 @@ export const clusterDNSSchema = z
       z
         .object({
           type: dnsType('have the domain').optional(),
-          primary: z.boolean().describe('Whether this one has the domain, where there are several.').optional(),
+          primary: z
+            .boolean()
+            .describe('Whether this is the provider of the domain, if several are listed.')
+            .optional(),
           credentialsRef: z
             .object({
               apiVersion: text(316, 'apiVersion of what is named.').optional(),
               kind: z
                 .enum(['CredentialsBinding', 'Secret', 'WorkloadIdentity'])
-                .describe('Kind of what is named. Absent: Secret.')
+                .describe('Kind of the object with the credentials. Absent: Secret.')
                 .optional(),
-              name: objectName('Its name.'),
+              name: objectName('Name of the object.'),
             })
             .describe(
               "Credentials of the zones' account, in the namespace of the cluster. Absent: those of the cluster.",
@@ -82,7 +85,7 @@ export const clusterDNSSchema = z
       'Who has the zones. Absent: the account that the machines are in.',
     ).optional(),
   })
-  .describe('DNS of the cluster.');
+  .describe('DNS names of the cluster.');
 /** DNS settings of a cluster. */
 export type ClusterDNS = z.output<typeof clusterDNSSchema>;
 
@@ -122,9 +125,12 @@ export const seedDNSSchema = z
         credentialsRef: z
           .object({
             apiVersion: text(316, 'apiVersion of what is named.').optional(),
-            kind: z.enum(['Secret', 'WorkloadIdentity']).describe('Kind of what is named. Absent: Secret.').optional(),
-            name: objectName('Its name.'),
-            namespace: labelName('Its namespace. Absent: kube-system.').optional(),
+            kind: z
+              .enum(['Secret', 'WorkloadIdentity'])
+              .describe('Kind of the object with the credentials. Absent: Secret.')
+              .optional(),
+            name: objectName('Name of the object.'),
+            namespace: labelName('Namespace of the object. Absent: kube-system.').optional(),
           })
           .describe("Credentials of the zone's account.")
           .optional(),
@@ -135,4 +141,4 @@ export const seedDNSSchema = z
     defaults: list(free('A domain.'), 16, 'Domains for shoots that name none. Not acted on.').optional(),
     ingressDomain: text(253, 'Older form of ingress.domain.').optional(),
   })
-  .describe('DNS of the seed.');
+  .describe('DNS names of clusters in the seed.');

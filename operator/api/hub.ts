@@ -69,7 +69,7 @@ const drain = z
       )
       .optional(),
   })
-  .describe('How clusters are emptied before they leave.');
+  .describe('How members are drained before they leave.');
 
 const member = z
   .object({
@@ -88,7 +88,7 @@ const member = z
       "Image of the agent in members, where the hub has one. Absent: of the hub's own version. Karmada tells nobody its version: with it, say which.",
     ).optional(),
   })
-  .describe('How the hub and its members reach each other.');
+  .describe('Addresses by which the hub and its members reach each other.');
 
 const clusterProfile = z
   .object({
@@ -132,7 +132,7 @@ const PULLS = (spec: string) =>
 
 export const hubSpec = rules(
   z.object({
-    type: z.enum(TYPES).describe('Which multi-cluster system it is. Cannot be changed.'),
+    type: z.enum(TYPES).describe('Multi-cluster system of the hub. Cannot be changed.'),
     kubeconfigRef: z
       .object({
         name: objectName('Name of the Secret; the kubeconfig is under key value, or else kubeconfig.'),
@@ -207,7 +207,7 @@ export const hubSpec = rules(
     message:
       'say which image of karmada-agent members are to run: member.agentImage, of the version of Karmada, which does not tell it',
   },
-).describe('What the hub is, and which clusters join it.');
+).describe('The hub, and the clusters that join it.');
 /** Spec of a Hub. */
 export type HubSpec = z.output<typeof hubSpec>;
 
@@ -218,11 +218,11 @@ const hubStatus = z
       256,
       'UID of the namespace kube-system of the cluster that the hub was first seen to be. With a kubeconfig of another cluster nothing is done.',
     ).optional(),
-    memberships: count(0, undefined, 'How many clusters are in it, join it or leave it.').optional(),
-    joined: count(0, undefined, 'How many of them are in it.').optional(),
-    leaving: count(0, undefined, 'How many of them leave it.').optional(),
+    memberships: count(0, undefined, 'Clusters that are in the hub, join it or leave it.').optional(),
+    joined: count(0, undefined, 'Clusters in the hub.').optional(),
+    leaving: count(0, undefined, 'Clusters that leave the hub.').optional(),
   })
-  .describe('How the hub is, and how many members it has.');
+  .describe('State of the hub, and number of its members.');
 /** Status of a Hub. */
 export type HubStatus = z.output<typeof hubStatus>;
 

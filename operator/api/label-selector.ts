@@ -16,15 +16,15 @@ interface LabelRequirement {
 export const labelSelectorSchema = (description: string) =>
   z
     .object({
-      matchLabels: labels(64, 'Labels that must be there with these values.').optional(),
+      matchLabels: labels(64, 'Labels with required values.').optional(),
       matchExpressions: list(
         z
           .object({
             key: name(317, 'Key of the label.', PATTERNS.labelKey),
-            operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']).describe('What is asked of it.'),
+            operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']).describe('Requirements that labels must meet.'),
             values: list(text(LIMITS.label, 'A value.'), 64, 'Values, for In and NotIn.').optional(),
           })
-          .describe('One thing that is asked of labels.'),
+          .describe('A requirement on labels.'),
         32,
         'What else is asked of the labels; all of it must hold.',
       ).optional(),

@@ -25,12 +25,12 @@ export const driftSchema = z
       )
       .optional(),
   })
-  .describe('What was changed behind our back in an account of a cloud.');
+  .describe('Drift: changes in the account of a cloud that the operator did not make.');
 
 /** Hibernation of a cluster. */
 export const hibernationSchema = z
   .object({
-    enabled: z.boolean().describe('Whether the cluster sleeps: no nodes, no control plane, data kept.').optional(),
+    enabled: z.boolean().describe('Whether the cluster hibernates: no nodes, no control plane, data kept.').optional(),
     schedules: list(
       z
         .object({
@@ -38,12 +38,12 @@ export const hibernationSchema = z
           end: cronExpression('When it wakes up, as a cron expression.').optional(),
           location: timeZone('Time zone of both, for example Europe/Berlin. Absent: UTC.').optional(),
         })
-        .describe('When the cluster sleeps.'),
+        .describe('Times at which the cluster hibernates and wakes.'),
       32,
       'When the cluster goes to sleep and wakes up by itself.',
     ).optional(),
   })
-  .describe('Sleep: at once, or by the clock.');
+  .describe('Hibernation, at once or by schedules.');
 
 /** Maintenance window of a cluster, and its automatic updates. */
 export const maintenanceSchema = z
@@ -53,16 +53,16 @@ export const maintenanceSchema = z
         begin: name(11, 'Begin as HHMMSS+ZZZZ, for example 220000+0100.', PATTERNS.timeOfDay),
         end: name(11, 'End as HHMMSS+ZZZZ, for example 230000+0100.', PATTERNS.timeOfDay),
       })
-      .describe('When disruptive changes may be made, each day.')
+      .describe('Daily window for disruptive changes.')
       .optional(),
     autoUpdate: z
       .object({
-        kubernetesVersion: z.boolean().describe('Take new patch versions of Kubernetes.').optional(),
-        machineImageVersion: z.boolean().describe('Take new versions of the machine image.').optional(),
+        kubernetesVersion: z.boolean().describe('Update to new patch versions of Kubernetes.').optional(),
+        machineImageVersion: z.boolean().describe('Update to new versions of the machine image.').optional(),
       })
-      .describe('What is updated by itself.')
+      .describe('Automatic updates.')
       .optional(),
-    confineSpecUpdateRollout: z.boolean().describe('Roll changes of the spec out only in the window.').optional(),
+    confineSpecUpdateRollout: z.boolean().describe('Apply changes of the spec only in the window.').optional(),
     autoRotation: free('Credentials that are rotated by themselves.').optional(),
   })
-  .describe('When and how the cluster is kept up to date.');
+  .describe('Maintenance window and automatic updates.');

@@ -12,7 +12,7 @@ const membershipSpec = rules(
     rule: 'self.cluster == oldSelf.cluster && self.hub == oldSelf.hub',
     message: 'cluster and hub cannot be changed: a Membership is of one pair',
   },
-).describe('Which cluster is in which hub.');
+).describe('The cluster and its hub.');
 
 /** Phase of a membership. */
 const MEMBERSHIP_STATES = ['Pending', 'Joining', 'Joined', 'Asleep', 'Leaving'] as const;
@@ -27,23 +27,25 @@ const membershipStatus = z
         'Pending: the cluster cannot take work yet. Joining, Joined, Leaving: as it stands in the hub. Asleep: it is in the hub, which places nothing on it before it has woken.',
       )
       .optional(),
-    since: time('Since when that is so.').optional(),
+    since: time('Time since which the phase applies.').optional(),
     waiting: text(1024, 'What the next step waits for.').optional(),
     memberName: text(LIMITS.name, 'Name of the cluster in the hub.').optional(),
     credentials: list(
       z
         .object({
-          name: text(LIMITS.label, 'What they are for.'),
-          side: z.enum(['hub', 'member']).describe('On which side somebody is known by them.'),
+          name: text(LIMITS.label, 'Purpose of the credentials.'),
+          side: z.enum(['hub', 'member']).describe('Side that accepts these credentials.'),
           account: text(512, 'The ServiceAccount.'),
-          expiresAt: time('When they end. Absent: never, as this hub cannot take others.').optional(),
+          expiresAt: time(
+            'End of the credentials. Absent: they never end, because this hub cannot take new ones.',
+          ).optional(),
         })
-        .describe('Credentials that one side holds of the other.'),
+        .describe('Credentials of one side at the other.'),
       16,
       'Credentials that the hub and the cluster hold of each other.',
     ).optional(),
   })
-  .describe('How far the cluster is on its way into the hub, or out of it.');
+  .describe('Progress of the cluster into the hub, or out of it.');
 /** Status of a Membership. */
 export type MembershipStatus = z.output<typeof membershipStatus>;
 
@@ -70,7 +72,7 @@ export const membershipDefinition: KindDefinition = {
     { name: 'Cluster', type: 'string', jsonPath: '.spec.cluster', description: 'The cluster.' },
     { name: 'Hub', type: 'string', jsonPath: '.spec.hub', description: 'The hub.' },
     { name: 'State', type: 'string', jsonPath: '.status.state', description: 'How it stands.' },
-    { name: 'Since', type: 'date', jsonPath: '.status.since', description: 'Since when.' },
+    { name: 'Since', type: 'date', jsonPath: '.status.since', description: 'Time of the order.' },
     {
       name: 'Ready',
       type: 'string',

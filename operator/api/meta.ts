@@ -42,7 +42,7 @@ export const time = (description: string) => z.string().meta({ format: 'date-tim
 
 export const conditionSchema = describe(
   z.object({
-    type: text(316, 'What the condition is about, for example Ready.'),
+    type: text(316, 'Type of the condition, for example Ready.'),
     status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
     reason: text(1024, 'One word in CamelCase that says why, for programs.').optional(),
     message: text(32768, 'The same for people: what is so, of what, and what to do about it.').optional(),
@@ -63,13 +63,15 @@ const lastOperationSchema = describe(
   z.object({
     type: z
       .enum(['Create', 'Reconcile', 'Delete', 'Hibernate', 'Wake', 'Migrate'])
-      .describe('What is being done, or was done last.'),
+      .describe('The current operation, or the last one.'),
     state: z
       .enum(['Processing', 'Succeeded', 'Error', 'Failed', 'Pending'])
-      .describe('How it stands. Error is tried again; Failed waits for a change of the spec or the operation "retry".'),
-    progress: count(0, 100, 'How much is done, in percent, weighted by how long its tasks usually take.'),
-    description: text(32768, 'What is going on right now.'),
-    lastUpdateTime: time('When this was last written.'),
+      .describe(
+        'State of the operation. Error: the operator retries. Failed: it waits for a change of the spec, or the operation "retry".',
+      ),
+    progress: count(0, 100, 'Progress in percent, weighted by the usual duration of tasks.'),
+    description: text(32768, 'Current activity.'),
+    lastUpdateTime: time('Time of the last update.'),
   }),
   'The operation that runs, or the last one that ran.',
 );
@@ -90,11 +92,11 @@ export type LastError = z.output<typeof lastErrorSchema>;
 
 /** Status fields of every kind. */
 export const commonStatus = {
-  conditions: list(conditionSchema, 64, 'What is so about this object; type Ready sums it up.')
+  conditions: list(conditionSchema, 64, 'Conditions of the object; type Ready sums them up.')
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
     .optional(),
   lastOperation: lastOperationSchema.optional(),
-  lastErrors: list(lastErrorSchema, 64, 'Errors of the last operation that are not yet overcome.').optional(),
+  lastErrors: list(lastErrorSchema, 64, 'Errors of the last operation that still occur.').optional(),
   observedGeneration: count(
     -1,
     undefined,
@@ -117,22 +119,22 @@ export const resourceSchema = z
   .object({
     total: amounts('What all nodes offer to pods.').optional(),
     available: amounts('The part of total that no pod has requested.').optional(),
-    continuous: amounts('The largest piece that one pod could still get on one node.').optional(),
+    continuous: amounts('The largest request that still fits on one node.').optional(),
   })
-  .describe('Compute resources of the cluster: all, free, and free in one piece.');
+  .describe('Compute resources of the cluster: in all, free, and free on one node.');
 /** `status.resource`: Kubernetes quantities as text. */
 export type ClusterResource = z.output<typeof resourceSchema>;
 
 export const nodeCountsSchema = z
   .object({
-    desired: count(0, undefined, 'How many nodes there should be.'),
-    current: count(0, undefined, 'How many machines there are, ready or not.'),
-    ready: count(0, undefined, 'How many nodes are Ready.'),
+    desired: count(0, undefined, 'Desired nodes.'),
+    current: count(0, undefined, 'Existing machines, ready or not.'),
+    ready: count(0, undefined, 'Nodes that are Ready.'),
   })
   .describe('Nodes of the cluster.');
 export const replicaCountsSchema = z
   .object({
-    desired: count(0, undefined, 'How many members the control plane should have.'),
-    ready: count(0, undefined, 'How many of them serve requests.'),
+    desired: count(0, undefined, 'Desired members of the control plane.'),
+    ready: count(0, undefined, 'Members that serve requests.'),
   })
   .describe('Members of the control plane.');

@@ -51,10 +51,10 @@ export const quotaSpec = rules(
         name: text(LIMITS.name, 'Name.').optional(),
         namespace: text(LIMITS.label, 'Namespace.').optional(),
       })
-      .describe('What the quota is for. Absent: the namespace of the quota. Cannot be changed.')
+      .describe('Scope of the quota. Absent: its namespace. Cannot be changed.')
       .optional(),
     metrics,
-    clusterLifetimeDays: count(1, 36500, 'After how many days a cluster is deleted.').optional(),
+    clusterLifetimeDays: count(1, 36500, 'Days after which a cluster is deleted.').optional(),
     currency: name(
       3,
       'ISO 4217 code of the currency of cost.hourly and cost.monthly (not a field of Gardener).',
@@ -65,7 +65,7 @@ export const quotaSpec = rules(
     rule: 'has(self.scope) == has(oldSelf.scope) && (!has(self.scope) || self.scope == oldSelf.scope)',
     message: 'scope cannot be changed after creation: make a new quota instead',
   },
-).describe('What the clusters of a namespace may have together.');
+).describe('Limits on all clusters of the namespace together.');
 /** Spec of a Quota. */
 type QuotaSpec = z.output<typeof quotaSpec>;
 
@@ -78,7 +78,7 @@ const quotaStatus = z
     ).optional(),
     summary: text(1024, 'Used and allowed in one line, for example "clusters 2/5, nodes 8/10".').optional(),
   })
-  .describe('How much of the quota is used.');
+  .describe('Usage of the quota.');
 /** Status of a Quota. */
 export type QuotaStatus = z.output<typeof quotaStatus>;
 

@@ -36,24 +36,24 @@ const backup = z
         apiVersion: text(LIMITS.name, 'API group and version; kept only.').optional(),
         kind: z
           .enum(['Secret', 'CredentialsBinding', 'WorkloadIdentity'])
-          .describe('What holds the credentials, or leads to them.'),
-        name: objectName('Its name.'),
-        namespace: labelName('Its namespace.'),
+          .describe('Object with the credentials, or leading to them.'),
+        name: objectName('Name of the object.'),
+        namespace: labelName('Namespace of the object.'),
       })
-      .describe('Credentials of the account that the bucket is in. Absent: providers that need none.')
+      .describe("Credentials of the bucket's account. Absent: for providers that need none.")
       .optional(),
-    providerConfig: free('What only the provider understands; kept only.').optional(),
+    providerConfig: free('Provider-specific configuration. Stored only.').optional(),
     fullSnapshotPeriod: duration(
       'How often a snapshot of each etcd is taken, at least a minute. Absent: 24h.',
     ).optional(),
-    maxBackupsLimitBasedGC: count(1, 1000, 'How many snapshots of each etcd are kept. Absent: 7.').optional(),
+    maxBackupsLimitBasedGC: count(1, 1000, 'Number of snapshots kept for each etcd. Absent: 7.').optional(),
     deletionGracePeriodHours: count(
       0,
       87_600,
       "How long the snapshots of a shoot that was deleted are kept. Absent: 0, they go with it, as in Gardener's configuration.",
     ).optional(),
   })
-  .describe('Where backups of the etcd of each shoot go. Absent: there are none.');
+  .describe('Bucket for backups of the etcd of each shoot. Absent: no backups.');
 
 export const seedSpec = rules(
   z.object({
@@ -62,16 +62,16 @@ export const seedSpec = rules(
         type: name(LIMITS.label, 'Provider that the seed runs on.', PATTERNS.label),
         region: place('Region that the seed runs in.'),
         zones: list(place('A zone.'), 16, 'Zones that the nodes of the seed are in.').optional(),
-        providerConfig: free('What only the provider understands.').optional(),
+        providerConfig: free('Provider-specific configuration.').optional(),
       })
-      .describe('Where the seed runs.'),
+      .describe('Provider and region of the seed.'),
     networks: z
       .object({
         nodes: cidr('Range of node addresses.').optional(),
         ...ranges,
         shootDefaults: z
           .object({ pods: ranges.pods.optional(), services: ranges.services.optional() })
-          .describe('Ranges for shoots that name none.')
+          .describe('Ranges for shoots that specify none.')
           .optional(),
         blockCIDRs: list(
           cidr('A range.'),
@@ -80,18 +80,18 @@ export const seedSpec = rules(
         ).optional(),
         ipFamilies: list(z.enum(['IPv4', 'IPv6']).describe('An IP family.'), 2, 'IP families.').optional(),
       })
-      .describe('Address ranges of the seed; those of its shoots must not overlap with them.'),
+      .describe('Address ranges of the seed. Those of its shoots must not overlap with them.'),
     settings: z
       .object({
         scheduling: z
-          .object({ visible: z.boolean().describe('Whether shoots are placed here.') })
-          .describe('Placement of shoots.')
+          .object({ visible: z.boolean().describe('Whether new shoots are placed in this seed.') })
+          .describe('Placement of shoots in this seed.')
           .optional(),
         auditLog: z
           .object({
             level: z
               .enum(['None', 'Metadata'])
-              .describe('Metadata: who did what, when and from where; never what was in it.'),
+              .describe('Metadata: user, verb, object, time and source address of each request; never its body.'),
           })
           .describe(
             'Whether API servers of hosted clusters write an audit log, on their standard output (not a field of Gardener). A change rolls all of them. Absent: None.',
@@ -104,15 +104,15 @@ export const seedSpec = rules(
         topologyAwareRouting: free('Topology aware routing.').optional(),
         zoneSelection: free('How zones are chosen.').optional(),
         persistentVolumeClaimAutoscaler: free('Growing of volumes.').optional(),
-        shootDNS: free('Without effect; kept because older manifests have it.').optional(),
-        ownerChecks: free('Without effect; kept because older manifests have it.').optional(),
+        shootDNS: free('No effect. Kept for older manifests.').optional(),
+        ownerChecks: free('No effect. Kept for older manifests.').optional(),
       })
       .describe('Settings of the seed.')
       .optional(),
     taints: keyed(
       z
         .object({ key: name(317, 'Key.', PATTERNS.labelKey), value: text(63, 'Value.').optional() })
-        .describe('A taint; shoots that do not tolerate it are placed elsewhere.'),
+        .describe('A taint. Shoots that do not tolerate it are placed in other seeds.'),
       64,
       'key',
       'Taints of the seed.',
@@ -153,7 +153,7 @@ export const seedSpec = rules(
           )
           .optional(),
       })
-      .describe('How API servers of shoots are reached. Absent: ClusterIP.')
+      .describe('How machines reach the API servers of shoots. Absent: ClusterIP.')
       .optional(),
     machineImage: name(
       512,
@@ -176,7 +176,7 @@ export const seedSpec = rules(
     rule: "!has(oldSelf.backup) || !has(self.backup) || (self.backup.provider == oldSelf.backup.provider && (has(self.backup.region) ? self.backup.region : '') == (has(oldSelf.backup.region) ? oldSelf.backup.region : ''))",
     message: 'backup.provider and backup.region cannot be changed: backups would be left behind in the old bucket',
   },
-).describe('What the seed is.');
+).describe('Provider, networks and settings of the seed.');
 /** Spec of a Seed. */
 export type SeedSpec = z.output<typeof seedSpec>;
 
@@ -187,9 +187,9 @@ const seedStatus = z
   .object({
     ...commonStatus,
     kubernetesVersion: text(64, 'Kubernetes version of the seed.').optional(),
-    capacity: quantities('What the seed has; "shoots" is the number of shoots.').optional(),
-    allocatable: quantities('What of it may be used; "shoots" is the number of shoots.').optional(),
-    gardener: free('Who last acted on it.').optional(),
+    capacity: quantities('Capacity of the seed; "shoots" is the number of shoots.').optional(),
+    allocatable: quantities('Part of the capacity that may be used; "shoots" is the number of shoots.').optional(),
+    gardener: free('The operator that last acted on it.').optional(),
     clusterIdentity: text(
       256,
       'UID of the namespace kube-system of the cluster that the seed was first seen to be. With a kubeconfig of another cluster nothing is done.',
@@ -198,9 +198,9 @@ const seedStatus = z
       64,
       'RFC 3339: when it was last tried whether the network of the seed enforces NetworkPolicies.',
     ).optional(),
-    clientCertificateExpirationTimestamp: text(64, 'When the access to the seed ends.').optional(),
+    clientCertificateExpirationTimestamp: text(64, 'End of the access to the seed.').optional(),
   })
-  .describe('How the seed is.');
+  .describe('State of the seed.');
 /** Status of a Seed. */
 export type SeedStatus = z.output<typeof seedStatus>;
 

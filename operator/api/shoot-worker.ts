@@ -23,9 +23,9 @@ const machine = describe(
       .object({
         name: name(63, 'A machine image of the profile.'),
         version: text(64, 'Version of the image. Absent: the newest.').optional(),
-        providerConfig: free('What only the provider understands.').optional(),
+        providerConfig: free('Provider-specific configuration.').optional(),
       })
-      .describe('Operating system of the machines.')
+      .describe('Operating system image of the machines.')
       .optional(),
     architecture: text(16, 'CPU architecture, amd64 or arm64.').optional(),
   }),
@@ -39,8 +39,8 @@ export const shootWorkerSchema = rules(
     machine,
     minimum: count(0, MAX_NODES, 'Fewest machines of the pool.'),
     maximum: count(0, MAX_NODES, 'Most machines of the pool.'),
-    maxSurge: countOrPercent('How many machines may be added while the pool is rolled.').default(1),
-    maxUnavailable: countOrPercent('How many machines may be missing while the pool is rolled.').default(0),
+    maxSurge: countOrPercent('Machines that may be added during a roll.').default(1),
+    maxUnavailable: countOrPercent('Machines that may be missing during a roll.').default(0),
     zones: distinctZones('Zones that the machines are spread over.').optional(),
     labels: labels(64, 'Labels of the nodes.').optional(),
     annotations: map(64, 'Annotations of the nodes.').optional(),
@@ -52,12 +52,12 @@ export const shootWorkerSchema = rules(
         version: kubernetesVersion('Version of the kubelet, when it differs from the control plane.').optional(),
         kubelet: free('Configuration of the kubelet.').optional(),
       })
-      .describe('Kubernetes of this pool, where it differs.')
+      .describe('Kubernetes version of this pool, if it differs from that of the cluster.')
       .optional(),
     volume: free('Root volume.').optional(),
     dataVolumes: list(free('A volume.'), 32, 'Further volumes.').optional(),
     kubeletDataVolumeName: text(63, 'Data volume that the kubelet uses.').optional(),
-    providerConfig: free('What only the provider understands.').optional(),
+    providerConfig: free('Provider-specific configuration.').optional(),
     systemComponents: free('Whether system components may run here.').optional(),
     machineControllerManager: free('Timeouts of machine creation, drain and health.').optional(),
     sysctls: map(64, 'Kernel parameters of the nodes.').optional(),

@@ -45,27 +45,24 @@ const kubernetes = z
     clusterAutoscaler: free('Configuration of the cluster autoscaler.').optional(),
     verticalPodAutoscaler: free('Configuration of the vertical pod autoscaler.').optional(),
     etcd: free('Configuration of etcd.').optional(),
-    enableStaticTokenKubeconfig: z
-      .boolean()
-      .describe('Without effect; kept because older manifests have it.')
-      .optional(),
-    allowPrivilegedContainers: z.boolean().describe('Without effect; kept because older manifests have it.').optional(),
+    enableStaticTokenKubeconfig: z.boolean().describe('No effect. Kept for older manifests.').optional(),
+    allowPrivilegedContainers: z.boolean().describe('No effect. Kept for older manifests.').optional(),
   })
-  .describe('Kubernetes version, and configuration of its parts.');
+  .describe('Kubernetes version, and configuration of its components.');
 
 const controlPlane = describe(
   z.object({
     highAvailability: z
       .object({
         failureTolerance: z
-          .object({ type: z.enum(['node', 'zone']).describe('What may fail without the control plane failing.') })
-          .describe('What may fail.'),
+          .object({ type: z.enum(['node', 'zone']).describe('Failure domain that the control plane tolerates.') })
+          .describe('Failures that the control plane tolerates.'),
       })
       .describe('A control plane of three members instead of one.')
       .optional(),
     replicas: z
       .literal([1, 3, 5])
-      .describe('Members of the control plane, where highAvailability does not say enough (not a field of Gardener).')
+      .describe('Members of the control plane, if highAvailability is not specific enough (not a field of Gardener).')
       .optional(),
     zones: list(place('A zone of the seed.'), 16, 'Zones of the seed to use.').optional(),
   }),
@@ -83,7 +80,7 @@ export const shootSpec = rules(
         kind: text(63, 'CloudProfile or NamespacedCloudProfile.').default('CloudProfile'),
         name: objectName('Name of the profile.'),
       })
-      .describe('The profile that says what there is to choose from.')
+      .describe('CloudProfile of the cluster.')
       .optional(),
     cloudProfileName: text(LIMITS.name, 'Older form of cloudProfile.name.', PATTERNS.objectName).optional(),
     region: place('Region of the profile. Cannot be changed.'),
@@ -95,13 +92,13 @@ export const shootSpec = rules(
           key: name(317, 'Key of the taint.', PATTERNS.labelKey),
           value: text(63, 'Value of the taint. Absent: any.').optional(),
         })
-        .describe('A taint of seeds that does not matter.'),
+        .describe('A taint of seeds that the cluster tolerates.'),
       64,
       'Taints of seeds that do not matter for this cluster.',
     ).optional(),
     purpose: z
       .enum(['evaluation', 'testing', 'development', 'production', 'infrastructure'])
-      .describe('What the cluster is for.')
+      .describe('Purpose of the cluster.')
       .optional(),
     credentialsBindingName: text(
       LIMITS.name,
@@ -116,30 +113,30 @@ export const shootSpec = rules(
     kubernetes: kubernetes.prefault({}),
     networking: z
       .object({
-        type: text(63, 'Kind of pod network.').optional(),
+        type: text(63, 'Type of the pod network.').optional(),
         pods: cidr('Range of pod addresses. Cannot be changed once set.').optional(),
         services: cidr('Range of Service addresses. Cannot be changed once set.').optional(),
         nodes: cidr('Range of node addresses.').optional(),
         ipFamilies: list(z.enum(['IPv4', 'IPv6']).describe('An IP family.'), 2, 'IP families.').optional(),
-        providerConfig: free('What only the network extension understands.').optional(),
+        providerConfig: free('Configuration of the network extension.').optional(),
       })
-      .describe('Address ranges and kind of pod network.')
+      .describe('Address ranges and type of the pod network.')
       .optional(),
     provider: z
       .object({
         type: name(LIMITS.label, 'Provider of the machines. Cannot be changed.', PATTERNS.label),
         workers: keyed(shootWorkerSchema, 50, 'name', 'Pools of machines. Absent: a control plane only.').optional(),
-        infrastructureConfig: free('What only the provider understands, for networks.').optional(),
-        controlPlaneConfig: free('What only the provider understands, for the control plane.').optional(),
+        infrastructureConfig: free('Provider-specific configuration of networks.').optional(),
+        controlPlaneConfig: free('Provider-specific configuration of the control plane.').optional(),
         workersSettings: free('Settings for all workers.').optional(),
       })
-      .describe('Provider and machines.'),
+      .describe('Provider and worker pools.'),
     controlPlane: controlPlane.optional(),
     hibernation: hibernationSchema.optional(),
     maintenance: maintenanceSchema.optional(),
     dns: clusterDNSSchema.optional(),
     drift: driftSchema
-      .describe('What was changed behind our back in an account of a cloud (not a field of Gardener).')
+      .describe('Drift: changes in the account of a cloud that the operator did not make (not a field of Gardener).')
       .optional(),
     addons: shootAddonsSchema.optional(),
     systemComponents: free('Settings of system components.').optional(),
@@ -180,27 +177,27 @@ export const shootSpec = rules(
     rule: `(has(self.cloudProfile) ? self.cloudProfile.name : self.cloudProfileName) == (has(oldSelf.cloudProfile) ? oldSelf.cloudProfile.name : oldSelf.cloudProfileName)`,
     message: 'cloudProfile cannot be changed after creation: make a new cluster instead',
   },
-).describe('What the cluster should be.');
+).describe('Desired state of the cluster.');
 /** Spec of a Shoot, with the API server's defaults. */
 export type ShootSpec = z.output<typeof shootSpec>;
 
 export const shootStatus = z
   .object({
     ...commonStatus,
-    constraints: list(conditionSchema, 64, 'What hinders some operations.').optional(),
+    constraints: list(conditionSchema, 64, 'Constraints on some operations.').optional(),
     technicalID: text(63, 'Name of the cluster outside its namespace, and of its namespace in the seed.').optional(),
     uid: text(64, 'Identity of the cluster.').optional(),
     clusterIdentity: text(256, 'Identity of the cluster, unique over all gardens.').optional(),
     seedName: text(LIMITS.name, 'The seed that hosts the control plane.').optional(),
-    hibernated: z.boolean().describe('Whether it sleeps.').optional(),
-    gardener: free('Who last acted on it.').optional(),
+    hibernated: z.boolean().describe('Whether the cluster hibernates.').optional(),
+    gardener: free('The operator that last acted on it.').optional(),
     retryCycleStartTime: text(64, 'When the current series of tries began.').optional(),
     advertisedAddresses: keyed(
       z
         .object({
-          name: text(LIMITS.name, 'What the address is for: internal or external.'),
+          name: text(LIMITS.name, 'Purpose of the address: internal or external.'),
           url: text(2048, 'The URL.'),
-          application: text(LIMITS.name, 'What answers there.').optional(),
+          application: text(LIMITS.name, 'Component that answers there.').optional(),
         })
         .describe('An address.'),
       32,
@@ -214,9 +211,9 @@ export const shootStatus = z
       z
         .object({
           name: text(63, 'Name of the pool.'),
-          desired: count(0, undefined, 'How many nodes there should be.'),
-          current: count(0, undefined, 'How many machines there are.'),
-          ready: count(0, undefined, 'How many nodes are Ready.'),
+          desired: count(0, undefined, 'Desired nodes.'),
+          current: count(0, undefined, 'Existing machines.'),
+          ready: count(0, undefined, 'Nodes that are Ready.'),
         })
         .describe('A pool.'),
       50,
@@ -238,7 +235,7 @@ export const shootStatus = z
     lastMaintenance: free('The last maintenance.').optional(),
     migrationStartTime: text(64, 'When the move to another seed began.').optional(),
   })
-  .describe('What the cluster is.');
+  .describe('Observed state of the cluster.');
 /** Status of a Shoot. */
 export type ShootStatus = z.output<typeof shootStatus>;
 

@@ -24,7 +24,7 @@ const taintSchema = describe(
     value: text(63, 'The value of the taint.', PATTERNS.labelValue).optional(),
     effect: z
       .enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
-      .describe('What happens to pods that do not tolerate it.'),
+      .describe('Effect of the taint on pods that do not tolerate it.'),
   }),
   'A taint of the nodes.',
 );
@@ -76,7 +76,7 @@ const disruptionBudget = rules(
     ).optional(),
     duration: duration('How long the budget holds each time, for example 8h.').optional(),
     reasons: list(
-      z.enum(DISRUPTION_REASONS).describe('Why the node would go.'),
+      z.enum(DISRUPTION_REASONS).describe('Reason why the node would be removed.'),
       DISRUPTION_REASONS.length,
       'Which nodes the budget holds back. Empty: those on which nothing runs. Underutilized: those whose pods have room elsewhere. Absent: both.',
     ).optional(),

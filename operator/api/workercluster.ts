@@ -30,7 +30,9 @@ import { distinctZones, MAX_NODES, workerPoolSchema } from './worker-pool.ts';
 const credentials = {
   kind: z
     .enum(['CredentialsBinding', 'Secret'])
-    .describe('Kind of what is named. Absent: the CredentialsBinding of that name if there is one, else the Secret.')
+    .describe(
+      'Kind of the object with the credentials. Absent: the CredentialsBinding of that name if it exists, else the Secret.',
+    )
     .optional(),
   name: objectName('Name of the CredentialsBinding or Secret.'),
 };
@@ -93,10 +95,10 @@ const attached = rules(
     garden: z.literal(true).describe("The cluster is the garden itself. Only in the operator's namespace.").optional(),
     price: z
       .object({
-        hourly: text(32, 'What the cluster costs in an hour, as a decimal number.', DECIMAL),
+        hourly: text(32, 'Hourly cost of the cluster, as a decimal number.', DECIMAL),
         currency: name(3, 'ISO 4217 code.', /^[A-Z]{3}$/),
       })
-      .describe('What the cluster costs, where somebody knows. Absent: its status has no cost.')
+      .describe('Cost of the cluster, if its owner knows it. Absent: the status has no cost.')
       .optional(),
   }),
   {
@@ -164,7 +166,7 @@ export const workerClusterSpec = rules(
           'Version, for example 1.36.3; a minor version alone (1.36) means its newest supported patch. Absent: the newest supported. Cannot go back, nor skip a minor version.',
         ).optional(),
       })
-      .describe('The Kubernetes of the cluster.')
+      .describe('Kubernetes version of the cluster.')
       .optional(),
     machineType: machineTypeName("Machine type of the nodes. Absent: the profile's default.").optional(),
     machineTypes: list(
@@ -225,7 +227,7 @@ export const workerClusterSpec = rules(
       )
       .optional(),
     attached: attached.optional(),
-    deletionProtection: z.boolean().describe('Whether deleting this object is refused.').optional(),
+    deletionProtection: z.boolean().describe('Whether the API server refuses to delete this object.').optional(),
   }),
   {
     rule: `has(self.cloudProvider) || ${isAttachedIn('self')}`,
@@ -255,7 +257,7 @@ export const workerClusterSpec = rules(
     rule: `!has(self.pools) || self.pools.map(p, has(p.minimum) ? p.minimum : 0).sum() <= ${MAX_NODES}`,
     message: `a cluster has at most ${MAX_NODES} nodes`,
   },
-).describe('What the cluster should be.');
+).describe('Desired state of the cluster.');
 /** Fields that never change once something was made. */
 export const FIXED_ONCE_MADE: readonly Rule[] = [
   {
@@ -283,11 +285,14 @@ export const workerClusterStatus = z
       64,
       'One word for people: Pending, Creating, Ready, Updating, Hibernated, Deleting, Failed.',
     ).optional(),
-    mode: z.enum(['Hosted', 'Managed', 'SelfManaged', 'Attached']).describe('Who runs the control plane.').optional(),
+    mode: z
+      .enum(['Hosted', 'Managed', 'SelfManaged', 'Attached'])
+      .describe('Mode of the cluster: where its control plane runs.')
+      .optional(),
     provider: text(63, 'The provider that makes the nodes.').optional(),
     simulated: z
       .boolean()
-      .describe('True: the nodes are simulated. Nothing runs in a cloud, and nothing is paid for.')
+      .describe('True: the nodes are simulated. Nothing runs in a cloud, and nothing is billed.')
       .optional(),
     region: text(63, 'Region that the cluster is in.').optional(),
     kubernetesVersion: text(64, 'Version that the control plane runs.').optional(),
@@ -301,7 +306,7 @@ export const workerClusterStatus = z
         name: text(LIMITS.name, 'Name of the Shoot.'),
         namespace: text(63, 'Namespace of the Shoot.').optional(),
       })
-      .describe('The Shoot that was made for a hosted cluster.')
+      .describe('Shoot of a hosted cluster.')
       .optional(),
     kubeconfigRef: z
       .object({
@@ -330,26 +335,26 @@ export const workerClusterStatus = z
     selector: text(4096, 'Label selector of the nodes; for the scale subresource.').optional(),
     resource: resourceSchema.optional(),
     cost: costSchema.optional(),
-    expiresAt: time('When the cluster is deleted because its ttl is over.').optional(),
+    expiresAt: time('Time at which the cluster is deleted by its ttl.').optional(),
     hibernation: z
       .object({
-        asleep: z.boolean().describe('Whether the cluster is to sleep.'),
-        since: time('Since when: the last time of a schedule, or when somebody said so.'),
-        enabled: z.boolean().describe('spec.hibernation.enabled, as it was then.').optional(),
-        enabledAt: time('When somebody was seen to change it. Absent: nobody has.').optional(),
+        asleep: z.boolean().describe('Whether the cluster should hibernate.'),
+        since: time('Time of that decision: of the schedule, or of the change of the spec.'),
+        enabled: z.boolean().describe('Value of spec.hibernation.enabled at that time.').optional(),
+        enabledAt: time('Time at which the operator saw a change of it. Absent: none.').optional(),
         order: z
           .object({
-            by: text(512, 'Whose order it is, for example BurstPolicy shop/peak.'),
+            by: text(512, 'Owner of the order, for example BurstPolicy shop/peak.'),
             why: text(2048, 'Why.'),
-            otherwise: z.boolean().describe('Whether the cluster would sleep without it.'),
-            otherwiseSince: time('Since when.'),
+            otherwise: z.boolean().describe('Whether the cluster would hibernate without the policy.'),
+            otherwiseSince: time('Time of the order.'),
           })
           .describe(
             'What a policy has decided. It holds, whatever schedules say, until the policy takes it back or somebody changes enabled. Absent: the spec alone decides.',
           )
           .optional(),
       })
-      .describe('What schedules, spec.hibernation.enabled and policies come to.')
+      .describe('Hibernation that results from schedules, spec.hibernation.enabled and policies.')
       .optional(),
     networking: z
       .object({
@@ -362,7 +367,7 @@ export const workerClusterStatus = z
           'Name in the mesh: cluster.name of Cilium, clusterID of Submariner, cluster and network of Istio.',
         ).optional(),
       })
-      .describe('Address ranges in use, and who the cluster is for clusters that it is connected with.')
+      .describe('Address ranges in use, and identity of the cluster in its mesh.')
       .optional(),
     nothingMade: z
       .boolean()
@@ -371,10 +376,10 @@ export const workerClusterStatus = z
       )
       .optional(),
     admitted: clusterSizeSchema
-      .describe('What the cluster was granted and has not given back: what quotas count it with.')
+      .describe('Size granted to the cluster and not given back: what quotas count.')
       .optional(),
   })
-  .describe('What the cluster is.');
+  .describe('Observed state of the cluster.');
 /** Status of a WorkerCluster. */
 export type WorkerClusterStatus = z.output<typeof workerClusterStatus>;
 

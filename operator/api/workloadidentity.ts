@@ -30,7 +30,7 @@ const fits = (type: TargetType): Rule => {
 
 const targetSystem = rules(
   z.object({
-    type: z.enum(TYPES).describe('The cloud, as the binding names it. Cannot be changed.'),
+    type: z.enum(TYPES).describe('The cloud, by its name in the binding. Cannot be changed.'),
     providerConfig: z
       .object({
         roleARN: name(
@@ -64,7 +64,7 @@ const targetSystem = rules(
   }),
   ...TYPES.map(fits),
   { rule: 'self.type == oldSelf.type', message: 'type cannot be changed after creation: make a new identity instead' },
-).describe('Where the identity is used.');
+).describe('Clusters and bindings that use the identity.');
 
 export const workloadIdentitySpec = z
   .object({
@@ -77,7 +77,7 @@ export const workloadIdentitySpec = z
       .optional(),
     targetSystem,
   })
-  .describe('Who is to be known to which cloud.');
+  .describe('The identity, and the cloud that is to trust it.');
 /** Spec of a WorkloadIdentity. */
 type WorkloadIdentitySpec = z.output<typeof workloadIdentitySpec>;
 
@@ -90,7 +90,7 @@ const workloadIdentityStatus = z
       'Issuer of the tokens, which the cloud must trust: it asks there for the keys that sign them.',
     ).optional(),
   })
-  .describe('How the identity is.');
+  .describe('State of the identity.');
 /** Status of a WorkloadIdentity. */
 export type WorkloadIdentityStatus = z.output<typeof workloadIdentityStatus>;
 
