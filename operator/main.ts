@@ -85,7 +85,7 @@ async function main(): Promise<void> {
     home: pulumiHome(env),
     log,
     localMachines,
-    // // An identity equal to the host name means a pod. Otherwise all earlier engines ran on this machine.
+    // An identity equal to the host name means a pod. Otherwise all earlier engines ran on this machine.
     ...(env.COPPICE_IDENTITY === hostname() && {
       isGoneHost: gonePods({ client: garden, namespace, ours: () => elector.earlierLeaders, log }),
     }),
@@ -138,7 +138,7 @@ async function main(): Promise<void> {
       await providers.close(CLOSING_MS);
       operator = undefined;
     },
-    // // Another replica leads now: exiting is the quickest way to stop writing; the supervisor restarts the process.
+    // Another replica leads now: exiting is the quickest way to stop writing; the supervisor restarts the process.
     onLost: () => process.exit(3),
   });
   setFence(elector.fence);
@@ -153,7 +153,7 @@ function openLog(env: NodeJS.ProcessEnv): Logger {
       level: env.COPPICE_LOG_LEVEL ?? 'info',
       base: {},
       timestamp: pino.stdTimeFunctions.isoTime,
-      // // Keys and tokens inside logged objects are removed.
+      // Keys and tokens inside logged objects are removed.
       redact: { paths: ['*.data', '*.stringData', '*.token', '*.key', '*.kubeconfig'], remove: true },
       serializers: {
         err: (error: unknown) => (error instanceof Error ? `${error.name}: ${error.message}` : String(error)),

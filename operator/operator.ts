@@ -34,7 +34,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   const { clusters, shoots, seeds, profiles, log, metrics } = core;
   tenantSteps.reportTo(log, metrics);
 
-  // // Each part receives what it needs of parts created before it: a tree.
+  // Each part receives what it needs of parts created before it: a tree.
   const credentials = wireCredentials(core);
   const managed = wireManaged(core, credentials);
   const attached = wireAttached(core);
@@ -43,7 +43,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
   const autoscaling = wireAutoscaling(core, quota.granted, managed);
   const seed = wireSeeds(core, backup);
   const hubs = wireHubs(core);
-  // // A new kind of holder is one more source here.
+  // A new kind of holder is one more source here.
   const holds = holdsFrom(seed.holds, hubs.holds);
   const parts: readonly Part[] = [
     managed,
@@ -62,7 +62,7 @@ export async function startOperator(options: OperatorOptions, signal: AbortSigna
       granted: quota.granted,
       autoscaler: autoscaling.autoscaler,
       holds,
-      // // Hosted control planes would end with the cluster's nodes.
+      // Hosted control planes would end with the cluster's nodes.
       keepsAwake: sleepHoldsFrom(seed.holds, hubs.keepsAwake),
     }),
     wireKubeconfigs(core),

@@ -16,10 +16,10 @@ export class AccountChecks {
     const key = `${ctx.profile.metadata.name}/${ctx.region}/${version}`;
     const known = this.#known.get(key);
     if (known) return known;
-    // // The first caller's signal is not passed on: the answer is shared by all callers.
+    // The first caller's signal is not passed on: the answer is shared by all callers.
     const asked = clouds.checkAccount({ ...ctx, signal: AbortSignal.timeout(PATIENCE_MS) });
     this.#known.set(key, asked);
-    // // Missing permissions may be granted without a change of the credentials.
+    // Missing permissions may be granted without a change of the credentials.
     asked.then(
       ({ missing }) => missing.length > 0 && this.#known.delete(key),
       () => this.#known.delete(key),

@@ -108,7 +108,7 @@ export interface Credentials {
 export function credentialsIn(secret: Secret | undefined, use: CredentialsUse): Credentials {
   const what = credentialsSourceOf(use);
   if (!secret) {
-    // // The name may have been meant for a binding: a credentialsRef without a kind matches either.
+    // The name may have been meant for a binding: a credentialsRef without a kind matches either.
     const advice = `Make it, or name another${use.binding === undefined ? ' Secret, or a CredentialsBinding' : ''}.`;
     throw notYetConfigured(`there is no ${what} with credentials`, advice);
   }

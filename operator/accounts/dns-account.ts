@@ -55,7 +55,7 @@ export async function dnsOf(
       'Name who has the domain in spec.dns.providers (of a seed: spec.dns.internal): aws-route53, google-clouddns, azure-dns, azure-private-dns, or unmanaged if you make the record yourself.',
     );
   }
-  // // The platform's credentials are sent only to endpoints that the platform configured, never to those of a profile
+  // The platform's credentials are sent only to endpoints that the platform configured, never to those of a profile
   // that a tenant chose.
   const chooser = wanted.domain === 'internal-domain' ? undefined : shoot;
   const profile = profileOf(profiles.list(), chooser, wanted.provider);

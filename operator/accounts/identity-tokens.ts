@@ -95,7 +95,7 @@ export class IdentityTokens {
     const known = this.#kept.get(key);
     if (known && now < known.renewAt) return known.made;
     const kept: Kept = {
-      // // The first caller's signal is not passed on: the answer is shared by all callers.
+      // The first caller's signal is not passed on: the answer is shared by all callers.
       made: this.#make(identity, AbortSignal.timeout(PATIENCE_MS)).then(
         ({ expiresAt, ...token }) => {
           kept.renewAt = now + (expiresAt - now) * RENEW_AFTER;
@@ -135,7 +135,7 @@ export class IdentityTokens {
     if (!claims)
       throw dependencyNotReady(`the garden gave ServiceAccount ${namespace}/${name} no token that can be read`);
     const { issuer, subject } = claims;
-    // // The API server may grant a shorter life than requested.
+    // The API server may grant a shorter life than requested.
     return { token: status.token, issuer, subject, audiences, expiresAt: Date.parse(status.expirationTimestamp) };
   }
 
@@ -153,7 +153,7 @@ export class IdentityTokens {
         `ServiceAccount ${namespace}/${name} is of an earlier WorkloadIdentity of this name`,
         'Wait: Kubernetes deletes it with its owner.',
       );
-    // // The cloud trusts the account by name, so a ServiceAccount that somebody else uses would get access to the
+    // The cloud trusts the account by name, so a ServiceAccount that somebody else uses would get access to the
     // cloud too.
     if (!own)
       throw configurationProblem(

@@ -26,7 +26,7 @@ export function identityCredentials(
     ...(type === 'aws' && region !== undefined && { stsRegion: region }),
     token,
   });
-  // // The token is left out of the version: it is renewed all the time without a change of the identity.
+  // The token is left out of the version: it is renewed all the time without a change of the identity.
   const version = JSON.stringify([
     identity.metadata.uid,
     subjectOf(identity),

@@ -31,13 +31,13 @@ export function listOrphans(
   now: Date,
   profile?: CloudProfile,
 ): Orphan[] {
-  // // Some clouds allow few tags on some resources: these are matched by another resource of the same owner.
+  // Some clouds allow few tags on some resources: these are matched by another resource of the same owner.
   const ours = new Set(tagged.filter(({ owner }) => owner.garden === garden).map(({ owner }) => identity(owner)));
   const uids = new Set(known.map(({ uid }) => uid));
   const names = new Set(known.map(({ namespace, name }) => technicalID(namespace, name)));
   const isOurs = ({ owner }: TaggedResource): boolean =>
     owner.garden === garden || (owner.garden === undefined && ours.has(identity(owner)));
-  // // Resources of an earlier cluster of the same name are adopted by the present one: physical names are derived from
+  // Resources of an earlier cluster of the same name are adopted by the present one: physical names are derived from
   // the cluster's name.
   const hasOwner = ({ owner }: TaggedResource): boolean =>
     (owner.uid !== undefined && uids.has(owner.uid)) || names.has(nameOf(owner) ?? '');

@@ -97,7 +97,7 @@ async function storedPassphrase({ garden, namespace }: StateOptions, signal: Abo
         apiVersion: 'v1',
         kind: 'Secret',
         metadata: { name: PASSPHRASE_SECRET, namespace, labels: { [LABELS.managedBy]: 'coppice' } },
-        // // A changed passphrase would make every state unreadable.
+        // A changed passphrase would make every state unreadable.
         immutable: true,
         type: 'Opaque',
         stringData: { [PASSPHRASE]: made },

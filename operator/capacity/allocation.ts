@@ -100,7 +100,7 @@ export function allocatePool(wish: PoolWish, held: readonly HeldPart[], market: 
     wish,
     [...kept.values()].filter(({ count }) => count > 0),
   );
-  // // A pool without nodes keeps one part, so that autoscalers and people see it.
+  // A pool without nodes keeps one part, so that autoscalers and people see it.
   const none: PoolPart = { ...preferredOf(wish), name: wish.name, count: 0 };
   return { parts: parts.length > 0 ? parts.map(plain) : [none], lacking };
 }

@@ -67,7 +67,7 @@ export function capacityCondition(
   const isHere = ({ profile, region }: Try) => profile === place.profile && region === place.region;
   if (!tries.every(isHere))
     return said('True', 'OtherPlace', `The cluster is in ${place.region} of ${place.profile} instead`);
-  // // The first choice was delivered after all, or the cluster moved to another place.
+  // The first choice was delivered after all, or the cluster moved to another place.
   return isOpen ? said('True', 'Retrying', 'Coppice asks for it again') : undefined;
 }
 

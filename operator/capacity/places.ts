@@ -32,7 +32,7 @@ export function atPlace(cluster: WorkerCluster, place: number): WorkerCluster {
 
 function specAt(spec: WorkerClusterSpec, fallback: Fallback): WorkerClusterSpec {
   const { cloudProvider, cloudProfile, machineType, machineTypes, credentialsRef, pools } = spec;
-  // // Zones belong to a region too.
+  // Zones belong to a region too.
   const rest = without(spec, [
     'cloudProfile',
     'region',
@@ -87,9 +87,9 @@ export function placeOf(
       const placed = atPlace(cluster, place);
       return profileNameOf(placed) === madeIn.profile && regionOf(placed) === madeIn.region;
     });
-    // // Two places of one region may differ in machine types, zones or credentials alone.
+    // Two places of one region may differ in machine types, zones or credentials alone.
     const same = there.find((place) => place === madeIn.place) ?? there[0];
-    // // The place was removed from the spec, or its profile is gone: the profile's name is matched.
+    // The place was removed from the spec, or its profile is gone: the profile's name is matched.
     return same ?? all.find((place) => profileNameOf(atPlace(cluster, place)) === madeIn.profile) ?? 0;
   }
   return all.find((place) => !left.has(place)) ?? 0;

@@ -22,7 +22,7 @@ export async function bringCrds(client: KubeClient, release: string, clock: Cloc
     try {
       return await bring(client, wanted, release, clock);
     } catch (error) {
-      // // The API server writes their status meanwhile; the next read includes it.
+      // The API server writes their status meanwhile; the next read includes it.
       const isRace = error instanceof KubeApiError && (error.isConflict || error.status === 409);
       if (!isRace || tries === TRIES) throw error;
     }

@@ -31,7 +31,7 @@ export async function checkRelease(client: KubeClient, { url, namespace }: Relea
 
 async function text(url: string): Promise<string> {
   const response = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS) }).catch((error: Error) => {
-    // // fetch reports only "fetch failed"; its cause names the failure.
+    // fetch reports only "fetch failed"; its cause names the failure.
     const cause = error.cause as NodeJS.ErrnoException | undefined;
     throw new Error(`${url} does not answer (${cause?.code ?? error.message})`);
   });

@@ -34,7 +34,7 @@ export function planCrds(
       const problem = `objects are stored as ${lost.join(', ')}, which release ${release} does not have: upgrade to a release that has both first`;
       return { do: 'refuse', name, problem };
     }
-    // // Replaced, not applied: Helm created it from the chart's crds/, and fields dropped by this release would stay
+    // Replaced, not applied: Helm created it from the chart's crds/, and fields dropped by this release would stay
     // owned by Helm.
     const metadata = { ...old.metadata, annotations: { ...old.metadata.annotations, ...annotations } };
     return { do: 'replace', object: { ...old, metadata, spec: crd.spec } };

@@ -120,7 +120,7 @@ export class AttachedConnection implements OpenCluster {
           this.#version = now.version;
           return true;
         }
-        // // Stopped at once: later writes would reach another cluster.
+        // Stopped at once: later writes would reach another cluster.
         void this.stop();
         news.replaced();
         return false;
@@ -184,6 +184,6 @@ export function failureText(error: unknown): string {
   if (error instanceof KubeApiError && error.isUnauthorized)
     return 'the API server does not accept the credentials of the kubeconfig';
   const text = error instanceof Error ? error.message : String(error);
-  // // Parsers quote the text they could not read, which may be a key.
+  // Parsers quote the text they could not read, which may be a key.
   return (text.split('\n')[0] ?? '').slice(0, LONGEST_FAILURE);
 }

@@ -12,7 +12,7 @@ function shared<T extends object>(value: T): T {
   const key = JSON.stringify(value);
   const before = known.get(key)?.deref();
   if (before) return before as T;
-  // // Parsed from the text: the value itself would keep alive all it was parsed with.
+  // Parsed from the text: the value itself would keep alive all it was parsed with.
   const kept = Object.freeze(JSON.parse(key) as T);
   known.set(key, new WeakRef(kept));
   gone.register(kept, key);
@@ -27,7 +27,7 @@ const MOST_TEXTS = 50_000;
 function sharedText(text: string): string {
   const before = texts.get(text);
   if (before !== undefined) return before;
-  // // A tenant may create an unlimited number of names.
+  // A tenant may create an unlimited number of names.
   if (texts.size >= MOST_TEXTS) texts.clear();
   texts.set(text, text);
   return text;
@@ -69,7 +69,7 @@ export function keptPod(pod: Pod): Pod {
   const { name, namespace, uid, resourceVersion, labels, annotations, ownerReferences, deletionTimestamp } =
     pod.metadata;
   const marks = picked(annotations, KEPT_ANNOTATIONS) as Record<string, string> | undefined;
-  // // The creation time is read only while the pod is pending.
+  // The creation time is read only while the pod is pending.
   const created = pod.spec.nodeName ? undefined : pod.metadata.creationTimestamp;
   return {
     apiVersion: 'v1',
@@ -99,7 +99,7 @@ function keptSpec(spec: Pod['spec'], owners: Pod['metadata']['ownerReferences'])
   const affinity = owners?.some(({ kind }) => kind === 'DaemonSet') ? ofDaemon(spec.affinity) : spec.affinity;
   const volumes = (spec.volumes as Volume[] | undefined)?.map(keptVolume).filter((volume) => volume !== undefined);
   return {
-    // // Shared part by part: a whole that nothing refers to would be collected, and its sharing with it.
+    // Shared part by part: a whole that nothing refers to would be collected, and its sharing with it.
     ...picked(spec, SCHEDULING),
     ...(affinity && { affinity: shared(affinity) }),
     containers: shared(spec.containers.map(keptContainer)),
@@ -116,7 +116,7 @@ type Volume = { name: string; persistentVolumeClaim?: { claimName: string }; eph
 function keptVolume(volume: Volume): Volume | undefined {
   const { name, persistentVolumeClaim: claim } = volume;
   if (claim) return { name, persistentVolumeClaim: { claimName: claim.claimName } };
-  // // The claim is named after pod and volume; its requests are in the claim.
+  // The claim is named after pod and volume; its requests are in the claim.
   if (volume.ephemeral) return { name, ephemeral: {} };
   const disk = INLINE_DISKS.find((source) => volume[source]);
   return disk && { name, [disk]: {} };

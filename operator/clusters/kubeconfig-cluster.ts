@@ -71,7 +71,7 @@ export async function connectCluster(
     ca,
     serverName,
     limits: TENANT_LIMITS,
-    // // Read again after each 401: a watch outlives the token it began with.
+    // Read again after each 401: a watch outlives the token it began with.
     credentials: async () => ({ token: current.token, cert: current.cert, key: current.key }),
   });
   const connection = new ClusterConnection(
@@ -83,7 +83,7 @@ export async function connectCluster(
     (answers) => news.answers(answers),
   );
   try {
-    // // Informers retry for ever, so the right to list is checked first and reported.
+    // Informers retry for ever, so the right to list is checked first and reported.
     await listOne(client, signal);
     await connection.start(signal);
   } catch (error) {
@@ -130,7 +130,7 @@ async function ownKubeconfig(
   });
   return {
     kubeconfig: writeKubeconfigText({ ...where, token: granted.token, name: 'cluster', user: ACCOUNT }),
-    // // The API server may grant a shorter life than requested.
+    // The API server may grant a shorter life than requested.
     expiresAt: granted.expiresAt,
   };
 }

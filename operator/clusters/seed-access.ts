@@ -110,7 +110,7 @@ export class SeedAccess {
     this.isElsewhere = isElsewhere;
     this.hasControlPlanePriority = hasControlPlanePriority;
     this.#log = log;
-    // // Only objects that belong to a shoot: a seed may run other workloads.
+    // Only objects that belong to a shoot: a seed may run other workloads.
     const options = {
       labelSelector: LABELS.shoot,
       indexes: { [BY_SHOOT]: (o: KubeObject) => [shootOf(o) ?? ''] },
@@ -146,7 +146,7 @@ export class SeedAccess {
       ['NetworkPolicy', this.networkPolicies],
     ]);
     const addressesChanged = () => {
-      // // Only shoots whose policies name addresses are affected.
+      // Only shoots whose policies name addresses are affected.
       for (const policy of this.networkPolicies.list())
         if (namesAddresses(policy)) onChange(shootOf(policy) ?? '', policy);
     };
@@ -297,7 +297,7 @@ export class SeedRegistry {
     let access: SeedAccess | undefined;
     try {
       const identity = await seedIdentityOf(client, signal);
-      // // Checked before anything is read: objects missing from another cluster are not gone.
+      // Checked before anything is read: objects missing from another cluster are not gone.
       refuseOther(seed, identity);
       const hasControlPlanePriority = await ensureControlPlanePriority(client, this.#log, signal);
       access = new SeedAccess(

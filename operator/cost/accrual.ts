@@ -10,7 +10,7 @@ function accruedParts(cost: ClusterCost, now: Date): bigint {
   const before = parseMoney(cost.accrued ?? '0') * SECONDS_PER_HOUR + BigInt(cost.remainder ?? 0);
   if (cost.asOf === undefined || cost.hourly === undefined) return before;
   const seconds = Math.floor(now.getTime() / 1000) - Date.parse(cost.asOf) / 1000;
-  // // A clock set back never lowers a reported sum.
+  // A clock set back never lowers a reported sum.
   return before + parseMoney(cost.hourly) * BigInt(Math.max(0, seconds));
 }
 
@@ -23,7 +23,7 @@ export const accruedUntil = (cost: ClusterCost, now: Date): Micros => accruedPar
  * @param before the status; absent: no cost yet. In another currency it cannot be summed, and the sum starts at zero
  */
 export function accrue(before: ClusterCost | undefined, now: Date, price: HourlyPrice): ClusterCost | undefined {
-  // // A profile that lost its prices does not lower the sum either.
+  // A profile that lost its prices does not lower the sum either.
   const currency = price.currency ?? before?.currency;
   const unpriced = price.unpriced.length > 0 ? { unpriced: [...price.unpriced].slice(0, 64) } : {};
   if (currency === undefined) return price.unpriced.length > 0 ? unpriced : undefined;
@@ -42,7 +42,7 @@ export function accrue(before: ClusterCost | undefined, now: Date, price: Hourly
     accrued: formatMoney(parts / SECONDS_PER_HOUR),
     ...(remainder > 0 && { remainder }),
     currency,
-    // // A clock set back must not count the same seconds twice.
+    // A clock set back must not count the same seconds twice.
     asOf: known?.asOf !== undefined && Date.parse(known.asOf) > Date.parse(asOf) ? known.asOf : asOf,
     ...unpriced,
   };

@@ -32,7 +32,7 @@ export function askedSize(cluster: WorkerCluster, profile: CloudProfile, pools: 
   const region = spec.region ?? profile.spec.defaults?.region ?? profile.spec.regions[0]?.name;
   const sized = pools.flatMap((pool) => {
     const { name, machineType, count, maximum, spot } = pool;
-    // // Sizes that a cloud's autoscaler may reach without asking are granted beforehand.
+    // Sizes that a cloud's autoscaler may reach without asking are granted beforehand.
     const most = mode === 'Managed' && isSizedByCloud(pool) ? Math.max(count, maximum) : count;
     return machineType === undefined ? [] : [sizedPool(name, machineType, most, spot)];
   });
@@ -72,7 +72,7 @@ export function runningSize(shoot: Shoot, held: ClusterSize | undefined): Cluste
     stray -= count;
     pools.push({ ...pool, count });
   }
-  // // Control plane machines are removed last: they count until the cluster is gone.
+  // Control plane machines are removed last: they count until the cluster is gone.
   const ofControlPlane = heldPools.find(({ name }) => name === CONTROL_PLANE_POOL);
   if (ofControlPlane) pools.push({ ...ofControlPlane, count: status.controlPlane?.desired ?? ofControlPlane.count });
   const mode = held?.mode ?? 'Hosted';
@@ -82,8 +82,8 @@ export function runningSize(shoot: Shoot, held: ClusterSize | undefined): Cluste
 const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
 
 /**
- * The existing machines, by the nodes of a managed cluster and the well-known labels set by every cloud. A node counts
- * for the pool that its label names, otherwise for the first pool with its machine type.
+ * Machines of a managed cluster, derived from its nodes and their well-known labels. A node counts for the pool that
+ * its label names, otherwise for the first pool with its machine type.
  */
 export function nodesSize(nodes: readonly KubeObject[], held: ClusterSize | undefined): ClusterSize {
   const counts = new Map<string, SizedPool>();
@@ -98,7 +98,7 @@ export function nodesSize(nodes: readonly KubeObject[], held: ClusterSize | unde
     const before = counts.get(key);
     counts.set(key, sizedPool(name, machineType, (before?.count ?? 0) + 1, pool?.spot ?? false));
   }
-  // // Sorted: nodes come in any order, and equal machines must yield equal text.
+  // Sorted: nodes come in any order, and equal machines must yield equal text.
   const pools = [...counts.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, pool]) => pool);
   return { ...(held?.region && { region: held.region }), mode: held?.mode ?? 'Managed', pools };
 }

@@ -69,7 +69,7 @@ function machineAmounts(type: MachineType | undefined): Pick<UsageAmounts, 'cpu'
   }
 }
 
-// // A decision reads every cluster of its namespace, and nearly all are unchanged since the last one.
+// A decision reads every cluster of its namespace, and nearly all are unchanged since the last one.
 const remembered = new WeakMap<ClusterSize, { profile: CloudProfile | undefined; byCurrency: Map<string, Usage> }>();
 
 /** Usage of a cluster of this size; no size: zero. Sizes and profiles are never mutated. */

@@ -77,7 +77,7 @@ const TIMEOUT_MS = 3000;
 const DIAL_MS = 10_000;
 /** A member that sends nothing for this long during a snapshot counts as failed. */
 const SNAPSHOT_IDLE_MS = 60_000;
-// // etcd itself refuses to promote a learner that lags further.
+// etcd itself refuses to promote a learner that lags further.
 const CAUGHT_UP_SHARE = 0.9;
 
 /**
@@ -97,7 +97,7 @@ export class EtcdClient {
       ? through(dial, { ca, cert, key }, this.#shown)
       : buildConnector({ ca, cert, key, timeout: TIMEOUT_MS, allowH2: false });
     const connect = gatewayPort ? gatewayFirst(open, gatewayPort) : open;
-    // // Its few calls time out after seconds; over HTTP/2 undici aborts in a way that can make Node loop
+    // Its few calls time out after seconds; over HTTP/2 undici aborts in a way that can make Node loop
     // (providers/cloud-http.ts).
     this.#agent = new Agent({ connect, connections: 1, allowH2: false });
   }
@@ -173,7 +173,7 @@ export class EtcdClient {
     for (const endpoint of this.#endpoints) {
       try {
         const status = await this.#post<MemberStatus>(endpoint, '/v3/maintenance/status', {});
-        // // A learner, or a member without a leader, may lack writes that others acknowledged.
+        // A learner, or a member without a leader, may lack writes that others acknowledged.
         if (status.isLearner || !status.leader || status.leader === '0') continue;
         return { revision: Number(status.header.revision ?? 0), chunks: this.#snapshotOf(endpoint, signal) };
       } catch (error) {
@@ -246,9 +246,9 @@ export class EtcdClient {
       try {
         return await this.#post<T>(endpoint, path, body);
       } catch (error) {
-        // // A refusal by etcd would be the same from every member; only no answer and "unavailable" are retried.
+        // A refusal by etcd would be the same from every member; only no answer and "unavailable" are retried.
         if (!(error instanceof EtcdError) || (error.status !== 0 && error.status < 500)) throw error;
-        // // The refusal of a running member says more than no answer.
+        // The refusal of a running member says more than no answer.
         if (!failure || error.status !== 0) failure = error;
       }
     }
@@ -306,7 +306,7 @@ function through(dial: Dial, credentials: EtcdCredentials, shown: Map<string, Da
       throw new Error(`no way to ${host}:${port} within ${DIAL_MS / 1000} s`);
     }
     const socket = connectTLS({ ...credentials, socket: stream, host });
-    // // Both may fail again after they were abandoned; an unhandled error event would end the process.
+    // Both may fail again after they were abandoned; an unhandled error event would end the process.
     for (const one of [stream, socket]) one.on('error', () => {});
     try {
       await once(socket, 'secureConnect', { signal: AbortSignal.timeout(TIMEOUT_MS) });

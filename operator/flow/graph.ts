@@ -173,7 +173,7 @@ export async function runWithin(
   try {
     await run(AbortSignal.any([...signals, deadline.signal]));
   } catch (error) {
-    // // A task aborted by its deadline may report the abort as another error; the deadline is the cause.
+    // A task aborted by its deadline may report the abort as another error; the deadline is the cause.
     throw deadline.signal.aborted && !outer?.aborted ? deadline.signal.reason : error;
   } finally {
     clearTimeout(timer);
@@ -203,7 +203,7 @@ export function progressOf(
     else if (since !== undefined) {
       running.push(task.id);
       if (!task.looksFirst || acting.has(task.id)) titles.push(task.title);
-      // // An overrunning task never counts as finished.
+      // An overrunning task never counts as finished.
       left = Math.max(expected * 0.05, expected - (now - since));
     }
     if (!task.skip) {

@@ -158,7 +158,7 @@ export class Garden {
   async up(options: UpOptions = {}): Promise<GardenInfo> {
     const { onProgress, signal, isInBackground = false } = options;
     const { directory } = this;
-    // // State written by a newer Coppice stays unchanged.
+    // State written by a newer Coppice stays unchanged.
     await directory.read();
     await directory.make();
     await changeSettings(directory.registriesFile, this.#registries);
@@ -172,7 +172,7 @@ export class Garden {
       onProgress?.({ stage: 'garden', message: 'waiting for another coppice command, which is changing the garden' });
     const ensure = async () => {
       const daemon = await this.#ensureDaemon(onProgress);
-      // // A full disk must not block access to a running garden.
+      // A full disk must not block access to a running garden.
       await takeHold(directory.holderFile, isInBackground, daemon.wasAtWork).catch(() => {});
       return daemon;
     };
@@ -195,7 +195,7 @@ export class Garden {
     for (;;) {
       signal?.throwIfAborted();
       const status = await readStatus(directory.statusFile);
-      // // Until the new daemon has written, the file is its predecessor's.
+      // Until the new daemon has written, the file is its predecessor's.
       const isOld = !isUp && status?.startedAt === before?.startedAt && status?.daemon.pid === before?.daemon.pid;
       if (status && !isOld) {
         const { sequence, events } = status.progress;
@@ -204,12 +204,12 @@ export class Garden {
         const isAsked = !this.#egress || !status.egress || status.egress.policy === this.#egress;
         const isPatient = performance.now() - startedAt < DAEMON_PATIENCE_MS;
         if (status.phase === 'ready' && (isAsked || !isPatient)) {
-          // // A daemon that was not ready then creates them itself.
+          // A daemon that was not ready then creates them itself.
           if (isUp && before?.phase === 'ready') await this.#restoreBindings(signal);
           return this.#info(status);
         }
         if (status.phase === 'failed') throw new Error(status.error ?? `the garden failed: see ${logFile}`);
-        // // A `stopping` daemon may be about to report why it failed.
+        // A `stopping` daemon may be about to report why it failed.
         if (status.phase === 'stopped') throw new Error('another coppice command stopped the garden: run this again');
         if (!status.isAlive) throw new Error(`the garden's daemon exited: ${await lastError(logFile)} (${logFile})`);
       } else {
@@ -230,13 +230,13 @@ export class Garden {
   /** Starts a daemon where none is running. Resolves when `stop` would find it. */
   async #ensureDaemon(onProgress: Options['onProgress']): Promise<EnsuredDaemon> {
     const { directory } = this;
-    // // Another command may have removed everything meanwhile.
+    // Another command may have removed everything meanwhile.
     await directory.make();
     const before = await readStatus(directory.statusFile);
     const code = codeDigest();
     const isReady = before?.isAlive && before.phase === 'ready';
     const isStarting = before?.isAlive && before.phase === 'starting';
-    // // A starting daemon may be installing system packages, which killing it would leave broken.
+    // A starting daemon may be installing system packages, which killing it would leave broken.
     const wasAtWork = Boolean(isReady || isStarting);
     if (isStarting || (isReady && before.code === code)) return { before, isUp: true, wasAtWork };
     await needRoom(directory.root);
@@ -283,12 +283,12 @@ export class Garden {
       failure = error.message;
     });
     child.once('exit', (code, signal) => {
-      // // A daemon that exits with success has found another running one.
+      // A daemon that exits with success has found another running one.
       if (code !== 0) failure = signal ? `it was killed by ${signal}` : `it exited with code ${code}`;
     });
     const ended = new Promise((resolve) => child.once('close', resolve).once('error', resolve));
     child.unref();
-    // // Until the pid file exists, `stop` would not find the daemon.
+    // Until the pid file exists, `stop` would not find the daemon.
     const isOver = () => failure !== undefined || child.exitCode !== null || child.signalCode !== null;
     while (!existsSync(pidFile) && !isOver()) await Promise.race([sleep(PID_FILE_POLL_MS), ended]);
     return () => failure;
@@ -354,19 +354,19 @@ export class Garden {
    */
   async whenEnded(signal: AbortSignal): Promise<'stopped' | 'gone' | 'dead' | undefined> {
     let silentSince: number | undefined;
-    // // Confirmed by a second check: the lock may be released before the status is written.
+    // Confirmed by a second check: the lock may be released before the status is written.
     let wasStopped = false;
     while (!signal.aborted) {
       const status = await readStatus(this.directory.statusFile);
       if (!status) return 'gone';
       if (status.isAlive) silentSince = undefined;
       else if (status.phase === 'stopped') {
-        // // A deletion stops the garden first, and holds the lock until the state is gone.
+        // A deletion stops the garden first, and holds the lock until the state is gone.
         const isChanging = await isLocked(this.directory.changeLock);
         if (!isChanging && wasStopped) return 'stopped';
         wasStopped = !isChanging;
       } else {
-        // // A daemon of another version may be about to replace it.
+        // A daemon of another version may be about to replace it.
         silentSince ??= performance.now();
         if (status.phase === 'failed' || performance.now() - silentSince > REPLACED_PATIENCE_MS) return 'dead';
       }

@@ -60,7 +60,7 @@ type Form = 'Initializing' | 'Open' | 'Withdrawing';
 /** Argo CD: a cluster is a Secret in Argo CD's namespace; its labels select the Applications generated for it. */
 export const argoCDHub: HubType<Seen> = {
   type: 'ArgoCD',
-  // // Generators name Applications after the cluster, with a prefix or suffix: those are label values (63) and Helm
+  // Generators name Applications after the cluster, with a prefix or suffix: those are label values (63) and Helm
   // release names (53).
   nameLimit: 48,
   watches: [],
@@ -71,7 +71,7 @@ export const argoCDHub: HubType<Seen> = {
     return [`the hub serves no ${APPLICATIONS.plural}.${APPLICATIONS.group}/${APPLICATIONS.version}: install Argo CD`];
   },
 
-  // // Argo CD reads the token from the Secret at each connection, so a short-lived one suffices.
+  // Argo CD reads the token from the Secret at each connection, so a short-lived one suffices.
   identities: (member, { argoCD }) => [
     {
       name: ACCESS,
@@ -82,7 +82,7 @@ export const argoCDHub: HubType<Seen> = {
     },
   ],
 
-  // // Argo CD identifies clusters by URL.
+  // Argo CD identifies clusters by URL.
   async foreignEntry(hub, { endpoint }, spec) {
     const { namespace } = secretPlace({ name: '' }, spec);
     const secrets = (await hub.list(SECRETS, { namespace, labelSelector: CLUSTER_SECRETS })) as Secret[];
@@ -91,7 +91,7 @@ export const argoCDHub: HubType<Seen> = {
     if (!found) return undefined;
     const { name } = found.metadata;
     const called = decodeSecret(found.data).name;
-    // // Applications refer to their cluster by name, and would lose it.
+    // Applications refer to their cluster by name, and would lose it.
     const whyNot = called === name ? undefined : `Secret ${namespace}/${name} of the hub calls the cluster ${called}`;
     return { name, places: [takenOver(SECRETS, found)], ...(whyNot && { whyNot }) };
   },
@@ -111,7 +111,7 @@ export const argoCDHub: HubType<Seen> = {
     const wanted = token ? [clusterSecret(member, spec, token, member.closed ? 'Initializing' : 'Open')] : [];
     return [
       { type: 'IdentityReady' },
-      // // With two Secrets for one URL, Argo CD deploys through either of them: the other cluster's workloads would
+      // With two Secrets for one URL, Argo CD deploys through either of them: the other cluster's workloads would
       // end up here.
       { type: 'CredentialsReady', waiting: secret ? undefined : twin },
       { type: 'Registered', apply: wanted, waiting: twin },
@@ -122,7 +122,7 @@ export const argoCDHub: HubType<Seen> = {
   leave(member, spec, { secret, applications }) {
     const place = secretPlace(member, spec);
     const held = applications.filter(({ isHeld }) => isHeld).map(({ key }) => key);
-    // // Without the Secret Argo CD forgets its Applications' resources and leaves them in the cluster.
+    // Without the Secret Argo CD forgets its Applications' resources and leaves them in the cluster.
     const waiting =
       held.length > 0
         ? `Application ${held.join(', ')} is still to be deleted, by its ApplicationSet or by who made it, before Secret ${place.name} is`
@@ -133,12 +133,12 @@ export const argoCDHub: HubType<Seen> = {
     ];
   },
 
-  // // Without the labels generators delete their Applications, which delete their resources.
+  // Without the labels generators delete their Applications, which delete their resources.
   drains: () => 'Deletes',
 
   cordon(member, spec, { secret, applications }) {
     if (!isThere(secret) || secret.metadata.labels?.[CLOSED]) return [];
-    // // An Application that is being deleted would never finish while its cluster is skipped.
+    // An Application that is being deleted would never finish while its cluster is skipped.
     return [written(secret, spec, member, 'Open', !applications.some(({ isGoing }) => isGoing))];
   },
 

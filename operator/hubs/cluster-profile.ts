@@ -89,7 +89,7 @@ interface Seen {
  */
 export const clusterProfileHub: HubType<Seen> = {
   type: 'ClusterProfile',
-  // // A label value, for example of `x-k8s.io/cluster-manager`.
+  // A label value, for example of `x-k8s.io/cluster-manager`.
   nameLimit: 63,
   watches: [CLUSTERPROFILES],
   dials: () => 'Neither',
@@ -143,7 +143,7 @@ export const clusterProfileHub: HubType<Seen> = {
       { type: 'IdentityReady' },
       { type: 'CredentialsReady', apply: token ? [accessSecret(member, spec, token)] : [] },
       { type: 'Registered', apply: [profileObject(member, spec)] },
-      // // Coppice itself reports the capacity in the profile, so there is nothing to wait for.
+      // Coppice itself reports the capacity in the profile, so there is nothing to wait for.
       { type: 'CapacityVisible' },
     ];
   },
@@ -153,7 +153,7 @@ export const clusterProfileHub: HubType<Seen> = {
     { places: [{ ...profilePlace(member, spec), resource: SECRETS }] },
   ],
 
-  // // Schedulers see the label; moving existing placements is up to them.
+  // Schedulers see the label; moving existing placements is up to them.
   drains: () => 'Waits',
   cordon: (member, spec) => [profileObject(member, spec)],
   placements: (_member, { decisions }) => decisions.map((decision) => `PlacementDecision ${decision}`),
@@ -197,7 +197,7 @@ function profileStatus(member: Member, namespace: string): Record<string, unknow
   const { id, zones, ranges, capacity, endpoint, version, labels, closed, answers } = member;
   const { server, ca, proxyURL } = endpoint;
   const properties: Record<string, string> = {
-    // // KEP-2149's name for a cluster's identity.
+    // KEP-2149's name for a cluster's identity.
     'cluster.clusterset.k8s.io': member.name,
     [ID]: id,
     ...(zones.length > 0 && { zones: zones.join(',') }),
@@ -210,7 +210,7 @@ function profileStatus(member: Member, namespace: string): Record<string, unknow
     ...(ca && { 'certificate-authority-data': Buffer.from(ca).toString('base64') }),
     ...(proxyURL && { 'proxy-url': proxyURL }),
   };
-  // // Configuration of the cluster inventory's two access plugins: each gets the Secret of accessSecret.
+  // Configuration of the cluster inventory's two access plugins: each gets the Secret of accessSecret.
   const provider = (name: string, extension: Record<string, string>) => ({
     name,
     cluster: { ...cluster, extensions: [{ name: 'client.authentication.k8s.io/exec', extension }] },

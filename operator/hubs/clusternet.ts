@@ -73,7 +73,7 @@ interface Seen {
  */
 export const clusternetHub: HubType<Seen> = {
   type: 'Clusternet',
-  // // The namespace, with its prefix, has at most 63 characters.
+  // The namespace, with its prefix, has at most 63 characters.
   nameLimit: 52,
   watches: [CLUSTERNET_CLUSTERS],
   writes: [{ on: 'hub', resource: NAMESPACES }],
@@ -87,7 +87,7 @@ export const clusternetHub: HubType<Seen> = {
     return missing.length > 0 ? [`the hub serves no ${missing.join(', ')}: install Clusternet`] : [];
   },
 
-  // // Clusternet reads the token once, and never again until it is restarted.
+  // Clusternet reads the token once, and never again until it is restarted.
   identities: (member, { clusternet }) => [
     {
       name: ACCESS,
@@ -98,7 +98,7 @@ export const clusternetHub: HubType<Seen> = {
     },
   ],
 
-  // // A cluster registered by an agent has the URL that the agent reports.
+  // A cluster registered by an agent has the URL that the agent reports.
   async foreignEntry(hub, { endpoint }) {
     const all = (await hub.list(CLUSTERNET_CLUSTERS)) as ManagedCluster[];
     const found = all.find((one) => isForeign(one) && one.status?.apiserverURL === endpoint.server);
@@ -113,7 +113,7 @@ export const clusternetHub: HubType<Seen> = {
       hub.get(NAMESPACES, name),
       hub.get(CLUSTERNET_CLUSTERS, member.name, name) as Promise<ManagedCluster | undefined>,
     ]);
-    // // Nothing is read in a foreign namespace, since what is found may be deleted.
+    // Nothing is read in a foreign namespace, since what is found may be deleted.
     if (member.closed !== 'Leaving' || namespace?.metadata.labels?.[LABELS.membership] === undefined)
       return { namespace, cluster, bound: [], made: [] };
     const labelSelector = `${CLUSTER_ID}=${idOf(member, namespace)}`;
@@ -155,7 +155,7 @@ export const clusternetHub: HubType<Seen> = {
     return [
       { apply: cluster ? [clusterWanted(member, id, cluster)] : [], places: [] },
       {
-        // // Without the Secret Clusternet declares the cluster lost, and leaves its deployments there.
+        // Without the Secret Clusternet declares the cluster lost, and leaves its deployments there.
         places: [{ on: 'hub', resource: CLUSTERNET_CLUSTERS, namespace: namespaceName(member), name: member.name }],
         waiting: left.length > 0 ? `Clusternet takes Description ${left.join(', ')} out of the cluster` : undefined,
       },
@@ -167,9 +167,9 @@ export const clusternetHub: HubType<Seen> = {
     ];
   },
 
-  // // A replicating Subscription is unbound; a dividing one is not divided again before it is changed.
+  // A replicating Subscription is unbound; a dividing one is not divided again before it is changed.
   drains: () => 'Deletes',
-  // // A taint also deletes existing deployments of Subscriptions: it is set only when there are none, or when deletion
+  // A taint also deletes existing deployments of Subscriptions: it is set only when there are none, or when deletion
   // is allowed.
   cordon: (member, { drain }, { namespace, cluster, bound }) =>
     cluster && (bound.length === 0 || drain?.allowDelete)
@@ -219,7 +219,7 @@ function clusterWanted(member: Member, id: string, live: ManagedCluster | undefi
       metadata: {
         name,
         namespace: namespaceName(member),
-        // // Subscriptions select by these labels: a change of the cluster must not delete its deployments.
+        // Subscriptions select by these labels: a change of the cluster must not delete its deployments.
         labels: { ...(leaves ? live?.metadata.labels : labels), ...labelsOf(member, id) },
       },
       spec: {
@@ -238,7 +238,7 @@ const OUR_TAINTS = { Initializing: `${GROUP}/initializing`, Leaving: `${GROUP}/l
 /** The ManagedCluster's taints: foreign ones stay, Coppice's own is set or removed. */
 function taints(live: readonly Taint[], closed: Member['closed']): Taint[] {
   const others = live.filter(({ key }) => !Object.values(OUR_TAINTS).includes(key));
-  // // Deployments on a sleeping cluster stay: condition Ready=False keeps new ones away and deletes nothing.
+  // Deployments on a sleeping cluster stay: condition Ready=False keeps new ones away and deletes nothing.
   if (!closed || closed === 'Asleep') return others;
   return [...others, { key: OUR_TAINTS[closed], effect: 'NoSchedule' }];
 }
@@ -250,7 +250,7 @@ function statusOf({ answers, closed, version, capacity, endpoint }: Member, live
   const message = isReady ? 'the API server answers' : 'the API server does not answer';
   const reason: Reason<'ManagedCluster', 'Ready'> = why ?? 'ManagedClusterReady';
   const ready = { type: 'Ready', status: isReady ? 'True' : 'False', reason, message };
-  // // The list is atomic: Clusternet's conditions are repeated unchanged.
+  // The list is atomic: Clusternet's conditions are repeated unchanged.
   const others = (live?.status?.conditions ?? []).filter(({ type }) => type !== 'Ready');
   return {
     ...(version && { k8sVersion: `v${version}` }),

@@ -41,7 +41,7 @@ interface Seen {
 /** Flux, which has no cluster objects: only Secrets with kubeconfigs, named by what deploys to the cluster. */
 export const fluxHub: HubType<Seen> = {
   type: 'Flux',
-  // // The Secret's name, with its suffix, has at most 63 characters: it is also a label value.
+  // The Secret's name, with its suffix, has at most 63 characters: it is also a label value.
   nameLimit: 52,
   watches: [],
   dials: () => 'HubToMember',
@@ -53,7 +53,7 @@ export const fluxHub: HubType<Seen> = {
     return [`the hub serves neither ${kinds}: install Flux`];
   },
 
-  // // Flux reads the Secret for each reconciliation, so a short-lived token suffices.
+  // Flux reads the Secret for each reconciliation, so a short-lived token suffices.
   identities: (member, { flux }) => [
     {
       name: ACCESS,
@@ -64,7 +64,7 @@ export const fluxHub: HubType<Seen> = {
     },
   ],
 
-  // // A Secret is matched by its content: a kubeconfig with the cluster's URL.
+  // A Secret is matched by its content: a kubeconfig with the cluster's URL.
   async foreignEntry(hub, member, spec) {
     const { namespace, name: wanted } = secretPlace(member, spec);
     for (const name of new Set([wanted, ...(await namedSecrets(hub, namespace))])) {
@@ -75,7 +75,7 @@ export const fluxHub: HubType<Seen> = {
       return {
         name: isOwnable ? member.name : name,
         places: [takenOver(SECRETS, secret)],
-        // // It may be the kubeconfig that attaches the cluster, or any other Secret.
+        // It may be the kubeconfig that attaches the cluster, or any other Secret.
         ...(!isOwnable && { whyNot: `Secret ${namespace}/${name} of the hub is not called ${wanted}` }),
       };
     }
@@ -102,14 +102,14 @@ export const fluxHub: HubType<Seen> = {
   leave(member, spec, { users }) {
     const place = secretPlace(member, spec);
     const going = users.filter(({ isGoing }) => isGoing).map(({ text }) => text);
-    // // A Flux object deleted without the Secret leaves its resources in the cluster; those not being deleted lose
+    // A Flux object deleted without the Secret leaves its resources in the cluster; those not being deleted lose
     // their access.
     const waiting =
       going.length > 0 ? `${going.join(', ')} is being deleted, and needs Secret ${place.name} for it` : undefined;
     return [{ places: [place], waiting }];
   },
 
-  // // A Kustomization stays on its cluster until it is deleted: Flux places and moves nothing by itself.
+  // A Kustomization stays on its cluster until it is deleted: Flux places and moves nothing by itself.
   drains: () => 'Waits',
   placements: (_member, { users }) => users.map(({ text }) => text),
 };

@@ -80,7 +80,7 @@ export function askingOf(
           admitted?.status === 'True' && Date.parse(admitted.lastTransitionTime) + COMING_MS > now.getTime();
         if (!clusterName || !isFresh) return [];
         const accepts = (member: { name: string }) => member.name === clusterName;
-        // // The job exists, whether or not it can be placed.
+        // The job exists, whether or not it can be placed.
         return (partsOf(workload, '') ?? []).map((demand) => ({ ...demand, problem: undefined, accepts }));
       }),
     answers(say, now) {
@@ -92,7 +92,7 @@ export function askingOf(
         return answer ? answerPart(workload, own, answer, now) : [];
       });
       const isNews = (news: boolean) => answers.filter((one) => one.isNews === news).map(({ part }) => part);
-      // // Changes of state before changes of message alone.
+      // Changes of state before changes of message alone.
       return [...active, ...isNews(true), ...isNews(false)];
     },
   };
@@ -111,7 +111,7 @@ function answerTo(
     return { state: 'Pending', message };
   }
   const retry = (message: string): WorkAnswer => ({ state: 'Retry', message });
-  // // The job would run in the hub itself, whose capacity no bought cluster increases.
+  // The job would run in the hub itself, whose capacity no bought cluster increases.
   if (passed === undefined)
     return retry('Coppice buys clusters for MultiKueue only: its ClusterQueue names no AdmissionCheck of MultiKueue');
   if (!say) return retry(noPolicy(hubName));
@@ -181,7 +181,7 @@ function activePart(
     : isServed
       ? { status: 'True', reason: 'Active', message: serves }
       : { status: 'False', reason: 'NoPolicy', message: noPolicy(hubName) };
-  // // Several hubs of one API server may share the check: while one serves it, the others neither repeat nor revoke
+  // Several hubs of one API server may share the check: while one serves it, the others neither repeat nor revoke
   // it.
   const isTheirs =
     said.reason !== 'BadParameters' && known?.status === 'True' && (isServed || known.message !== serves);

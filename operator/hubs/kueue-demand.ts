@@ -10,7 +10,7 @@ import { isReadable, type PodSet, templateOf } from './kueue-pods.ts';
 /** Kueue's default name of a podSet. */
 const MAIN = 'main';
 
-/** Jobs reported as unreadable, where only one job is considered. */
+/** Most unreadable jobs that are reported. */
 const MOST_TOLD = 10;
 
 interface Assigned {
@@ -69,10 +69,10 @@ export function waitingJobs(
     const dispatch = admissionChecks.find(({ name, state }) => name === check && state === 'Pending');
     if (!dispatch || !isOffered(workload)) return [];
     const ours = admissionChecks.filter(({ name }) => own.includes(name));
-    // // Another check may hold the job for days, while the cluster would cost money.
+    // Another check may hold the job for days, while the cluster would cost money.
     if (ours.length > 0 && heldBefore(workload, check, own).length > 0) return [];
     if (ours.some(({ state }) => state !== 'Pending' && state !== 'Ready')) return [];
-    // // Kueue may offer to a few clusters at a time, and to the next after minutes. Jobs that Coppice holds are
+    // Kueue may offer to a few clusters at a time, and to the next after minutes. Jobs that Coppice holds are
     // offered to none.
     const since = dispatch.lastTransitionTime ?? '';
     if (ours.length === 0 && !isAskedFor(asked, since, clusters)) return [];
@@ -164,7 +164,7 @@ export function kueueWaitsFor(object: KubeObject): string | undefined {
   const { conditions = [], nominatedClusterNames: asked, admissionChecks = [] } = workload.status ?? {};
   const pending = admissionChecks.filter(({ state }) => state === 'Pending').map(({ name }) => name);
   if (isOffered(workload)) return pending.length > 0 ? JSON.stringify([pending, asked]) : undefined;
-  // // A job that Kueue has not refused may get quota a moment later.
+  // A job that Kueue has not refused may get quota a moment later.
   const isRefused = conditions.some(({ type, status }) => type === 'QuotaReserved' && status === 'False');
   return isRefused ? 'has no quota' : undefined;
 }
@@ -172,7 +172,7 @@ export function kueueWaitsFor(object: KubeObject): string | undefined {
 /** Since when the AdmissionCheck alone makes the queue inactive. */
 function inactiveSince({ status }: ClusterQueue): string | undefined {
   const stopped = status?.conditions?.find(({ type, status: is }) => type === 'Active' && is === 'False');
-  // // Kueue reports other reasons before this one.
+  // Kueue reports other reasons before this one.
   return stopped?.reason === 'AdmissionCheckInactive' ? (stopped.lastTransitionTime ?? '') : undefined;
 }
 
@@ -212,7 +212,7 @@ export function firstJob(
     const since = queue && inactiveSince(queue);
     const passes = queue?.spec?.admissionChecksStrategy?.admissionChecks?.map(({ name }) => name) ?? [];
     if (since === undefined || !passes.includes(check)) return [];
-    // // A bought cluster would not activate another inactive check.
+    // A bought cluster would not activate another inactive check.
     if (!passes.every((name) => name === check || checks.includes(name))) return [];
     if (!isAlive(workload) || hasCondition(workload, 'QuotaReserved')) return [];
     const demands = demandsOf(workload, later(metadata.creationTimestamp, since));
@@ -221,11 +221,11 @@ export function firstJob(
   const age = ({ workload }: (typeof candidates)[number]) =>
     `${workload.metadata.creationTimestamp} ${keyOf(workload)}`;
   const priority = ({ workload }: (typeof candidates)[number]) => workload.spec?.priority ?? 0;
-  // // By priority: a policy may buy nothing for a low one, and the others would be missed.
+  // By priority: a policy may buy nothing for a low one, and the others would be missed.
   const inOrder = candidates.sort((a, b) => priority(b) - priority(a) || (age(a) < age(b) ? -1 : 1));
   const problems = inOrder.flatMap(({ demands }) => demands.find(({ problem }) => problem !== undefined) ?? []);
   const first = inOrder.find(({ demands }) => demands.every(({ problem }) => problem === undefined));
-  // // A job that cannot be read blocks no other, and is reported.
+  // A job that cannot be read blocks no other, and is reported.
   return [...problems.slice(0, MOST_TOLD), ...(first?.demands ?? [])];
 }
 
@@ -302,7 +302,7 @@ function placingOf(
   if (!isReadable(podSet)) return undefined;
   try {
     const requests = [...effectiveRequests(podSet.template)];
-    // // A negative request would free capacity for other jobs.
+    // A negative request would free capacity for other jobs.
     if (requests.some(([, amount]) => amount < 0)) return { problem: NOT_JUDGED.BadQuantity };
     const asked = requests.filter(([, amount]) => amount > 0);
     const others = othersOf(Object.fromEntries(asked.map(([name, amount]) => [name, String(amount)])));

@@ -109,7 +109,7 @@ function containerOf(
   onHost = false,
 ): Container & { name: string } {
   const { limits, requests } = resources ?? {};
-  // // With hostNetwork each port is a host port; the API server fills this into pods but not into templates.
+  // With hostNetwork each port is a host port; the API server fills this into pods but not into templates.
   const taken = ports
     .map(({ containerPort, hostPort = onHost ? containerPort : undefined, hostIP, protocol }) => ({
       ...(hostPort && { hostPort }),

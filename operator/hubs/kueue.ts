@@ -83,7 +83,7 @@ interface Seen {
  */
 export const kueueHub: HubType<Seen> = {
   type: 'Kueue',
-  // // The Secret's name, with its suffix, must be a valid label.
+  // The Secret's name, with its suffix, must be a valid label.
   nameLimit: 52,
   watches: [MULTIKUEUECLUSTERS],
   dials: () => 'HubToMember',
@@ -93,7 +93,7 @@ export const kueueHub: HubType<Seen> = {
     return [`the hub serves no ${MULTIKUEUECLUSTERS.plural}.${KUEUE_GROUP}/v1beta2: install Kueue 0.15 or newer`];
   },
 
-  // // Kueue reconnects after a change of the Secret, so a short-lived token suffices.
+  // Kueue reconnects after a change of the Secret, so a short-lived token suffices.
   identities: (member) => [
     {
       name: ACCESS,
@@ -126,10 +126,10 @@ export const kueueHub: HubType<Seen> = {
       : `the cluster serves no ${WORKLOADS.plural}.${KUEUE_GROUP}/v1beta2: install Kueue in it`;
     const isFull = listFor(member, config, true).length > MOST_CLUSTERS;
     const sleeps = member.closed === 'Asleep';
-    // // Running jobs on a sleeping cluster wait there.
+    // Running jobs on a sleeping cluster wait there.
     const list = listFor(member, config, !member.closed || (sleeps && placed.length > 0));
     const name = configName(member.hubName, spec);
-    // // Two first members that join at once both create the list: the loser would be in the hub without getting jobs.
+    // Two first members that join at once both create the list: the loser would be in the hub without getting jobs.
     const isMissed = !member.closed && !listIn(config).includes(member.name);
     return [
       { type: 'IdentityReady' },
@@ -160,7 +160,7 @@ export const kueueHub: HubType<Seen> = {
     const isListed = listIn(config).includes(member.name);
     const runs = placed.length > 0 && member.answers;
     return [
-      // // Kueue supervises running jobs only on listed clusters. Jobs of a cluster taken off the list would keep
+      // Kueue supervises running jobs only on listed clusters. Jobs of a cluster taken off the list would keep
       // running, and run elsewhere as well.
       { places: [], apply: isListed && runs ? queuesAs(member, queues, 'HoldAndDrain') : [] },
       {
@@ -182,7 +182,7 @@ export const kueueHub: HubType<Seen> = {
   },
 
   drains: (spec) => (spec.kueue?.evicts ? 'Moves' : 'Waits'),
-  // // Removing its name from the list would end running jobs: Kueue considers a job of an unlisted cluster lost.
+  // Removing its name from the list would end running jobs: Kueue considers a job of an unlisted cluster lost.
   cordon: (member, _spec, { config, queues }) =>
     listIn(config).includes(member.name) ? queuesAs(member, queues, 'Hold') : [],
   drain: (member, spec, { queues }) => (spec.kueue?.evicts ? queuesAs(member, queues, 'HoldAndDrain') : []),
@@ -314,7 +314,7 @@ async function foreignEntryIn(hub: Reader, member: Member, spec: HubSpec): Promi
     const place = secretAt(secretPlace(member, spec).namespace, location);
     const secret = (await hub.get(SECRETS, place.name, place.namespace)) as Secret | undefined;
     if (serverIn(decodeSecret(secret?.data)[KEY]) !== member.endpoint.server) continue;
-    // // Foreign lists name it: without the cluster Kueue stops at such a list, and dispatches to none of its clusters.
+    // Foreign lists name it: without the cluster Kueue stops at such a list, and dispatches to none of its clusters.
     const whyNot = `MultiKueueCluster ${one.metadata.name} of the hub is named by lists of somebody else's`;
     return { name: one.metadata.name, places: [takenOver(MULTIKUEUECLUSTERS, one)], whyNot };
   }
@@ -354,7 +354,7 @@ async function leftIn(inside: Reader, { kueue }: HubSpec): Promise<Trace[]> {
     const { namespace = '', name, ownerReferences = [] } = metadata;
     const jobs = ownerReferences.map(({ apiVersion, kind: owner, name: job }): Trace => {
       const [version = '', group = ''] = apiVersion.split('/').reverse();
-      // // The plurals of all kinds that Kueue runs follow this rule.
+      // The plurals of all kinds that Kueue runs follow this rule.
       const resource = { group, version, plural: `${owner.toLowerCase()}s`, kind: owner, namespaced: true };
       return { on: 'member', resource, namespace, name: job, labels };
     });

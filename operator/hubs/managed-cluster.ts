@@ -70,7 +70,7 @@ export function managedCluster(
       kind: 'ManagedCluster',
       metadata: {
         name,
-        // // A cluster that leaves after a change of its labels keeps the old ones: without them a Placement would drop
+        // A cluster that leaves after a change of its labels keeps the old ones: without them a Placement would drop
         // it undrained.
         labels: closed === 'Leaving' ? (live?.metadata.labels ?? {}) : shown,
         annotations: rangeNotes(ranges),
@@ -96,7 +96,7 @@ export function managedClusterTaints(live: readonly Taint[], closed: Member['clo
   const others = () => live.filter(({ key }) => key !== TAINT);
   if (!closed) return others();
   const isDrained = before?.value === closed && before.effect === 'NoSelect';
-  // // NoSelectIfNew keeps existing PlacementDecisions. NoSelect ends existing placements, which move elsewhere.
+  // NoSelectIfNew keeps existing PlacementDecisions. NoSelect ends existing placements, which move elsewhere.
   const effect = drain || isDrained ? 'NoSelect' : 'NoSelectIfNew';
   if (before?.effect === effect && before.value === closed) return [...live];
   const ours = { key: TAINT, value: closed, effect };

@@ -14,7 +14,7 @@ export function memberName(namespace: string, name: string, limit: number): stri
   const room = limit - HASH - 2;
   const half = Math.floor(room / 2);
   const first = cut(namespace, Math.max(half, room - name.length));
-  // // A plain name has two dashes in a row; this one has none.
+  // A plain name has two dashes in a row; this one has none.
   return `${first}-${cut(name, room - first.length)}-${hash(`${namespace}/${name}`)}`;
 }
 

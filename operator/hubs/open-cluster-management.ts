@@ -54,7 +54,7 @@ async function foreignEntryIn(hub: Reader, { id }: Member): Promise<ForeignEntry
   });
   if (!found) return undefined;
   const { name } = found.metadata;
-  // // The foreign agent has a certificate for its own name, and would continue beside Coppice's.
+  // The foreign agent has a certificate for its own name, and would continue beside Coppice's.
   const whyNot = `ManagedCluster ${name} of the hub has an agent of somebody else's`;
   return { name, places: [takenOver(MANAGEDCLUSTERS, found)], whyNot };
 }
@@ -76,7 +76,7 @@ interface Seen {
 /** Open Cluster Management with its members' agents in the hub (mode SingletonHosted): members pull no image. */
 export const openClusterManagementHub: HubType<Seen> = {
   type: 'OpenClusterManagement',
-  // // The name is a namespace of the hub and a label value.
+  // The name is a namespace of the hub and a label value.
   nameLimit: 63,
   watches: [MANAGEDCLUSTERS],
   writes: [
@@ -102,14 +102,14 @@ export const openClusterManagementHub: HubType<Seen> = {
       name: 'access',
       on: 'member',
       account: { namespace: 'kube-system', name: accountName(member) },
-      // // The agent creates accounts with rights of their own there, and objects of ManifestWorks.
+      // The agent creates accounts with rights of their own there, and objects of ManifestWorks.
       rules: MANAGE_RULES,
       life: DAY,
     },
     {
       name: 'bootstrap',
       on: 'hub',
-      // // One account per member: its name tells whose certificate request is approved.
+      // One account per member: its name tells whose certificate request is approved.
       account: bootstrapOf(member),
       rules: [
         { apiGroups: ['certificates.k8s.io'], resources: [CSRS.plural], verbs: ['create', 'get', 'list', 'watch'] },
@@ -167,21 +167,21 @@ export const openClusterManagementHub: HubType<Seen> = {
     ];
   },
 
-  // // The agents delete the objects of ManifestWorks, and the operator uses their Secrets to remove them from the
+  // The agents delete the objects of ManifestWorks, and the operator uses their Secrets to remove them from the
   // member: hence the order.
   leave: (member): readonly RemovalStep[] => [
     { places: [{ on: 'hub', resource: MANAGEDCLUSTERS, name: member.name }] },
     {
-      // // The hub creates the namespace and keeps it: a later cluster of the same name would find its contents.
+      // The hub creates the namespace and keeps it: a later cluster of the same name would find its contents.
       places: [clusterNamespace(member)],
-      // // Only agents remove these finalizers, and those of a dead member never do. The binding's finalizers wait for
+      // Only agents remove these finalizers, and those of a dead member never do. The binding's finalizers wait for
       // the works.
       force: [ADDONS, MANIFESTWORKS, ROLEBINDINGS].map((resource) => ({ on: 'hub', resource, within: member.name })),
     },
     { places: [{ on: 'hub', resource: KLUSTERLETS, name: agentsOf(member) }] },
   ],
 
-  // // Removed from PlacementDecisions, it loses the works of a ManifestWorkReplicaSet, which move; a ManifestWork
+  // Removed from PlacementDecisions, it loses the works of a ManifestWorkReplicaSet, which move; a ManifestWork
   // written by hand has no other place.
   drains: (_spec, { works }) => (works.every(({ moves }) => moves) ? 'Moves' : 'Deletes'),
   cordon: (member, spec, { cluster }) => (cluster ? [managedCluster(member, spec, cluster)] : []),
@@ -266,7 +266,7 @@ const klusterlet = (member: Member, image: string): WantedObject => ({
     metadata: { name: agentsOf(member) },
     spec: {
       clusterName: member.name,
-      // // In the member: the default namespace is shared by all Klusterlets, and deleted with the first one.
+      // In the member: the default namespace is shared by all Klusterlets, and deleted with the first one.
       namespace: `open-cluster-management-${agentsName(member)}`,
       deployOption: { mode: 'SingletonHosted' },
       imagePullSpec: image,

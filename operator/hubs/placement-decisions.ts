@@ -88,7 +88,7 @@ export const demandIn = (decisions: readonly KubeObject[], spec: HubSpec): Deman
     const text = annotations?.[ANNOTATIONS.unplaced];
     if (text === undefined || deletionTimestamp || !isOfHub(namespace, spec)) return [];
     const said = read(text);
-    // // The decision does not say since when the workload waits.
+    // The decision does not say since when the workload waits.
     const source = `PlacementDecision ${namespace}/${name}`;
     const known = { source, ...(uid && { uid }), namespace, since: creationTimestamp };
     if (typeof said === 'string') {

@@ -68,7 +68,7 @@ export const KUEUE_RULES: Identity['rules'] = [
     { apiGroups: [group], resources, verbs: RUN },
     { apiGroups: [group], resources: resources.map((one) => `${one}/status`), verbs: ['get'] },
   ]),
-  // // They are resized while they run.
+  // They are resized while they run.
   { apiGroups: ['ray.io'], resources: ['rayclusters'], verbs: ['patch', 'update'] },
   { apiGroups: ['kueue.x-k8s.io'], resources: ['workloads'], verbs: [...RUN, 'patch', 'update'] },
   { apiGroups: ['kueue.x-k8s.io'], resources: ['workloads/status'], verbs: ['get', 'patch', 'update'] },

@@ -194,7 +194,7 @@ function sparing<Found>(
   if (without !== undefined) return without;
   let found = find([]);
   if (found === undefined) return undefined;
-  // // Reusing more never finds less, so binary search applies.
+  // Reusing more never finds less, so binary search applies.
   let [tooFew, enough] = [0, freed.length];
   while (enough - tooFew > 1) {
     const used = Math.floor((tooFew + enough) / 2);

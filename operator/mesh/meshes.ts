@@ -182,7 +182,7 @@ export class Meshes {
         this.#cache.absorb(written);
         return;
       } catch (error) {
-        // // Another writer changed the receipt meanwhile.
+        // Another writer changed the receipt meanwhile.
         const isBehind = error instanceof KubeApiError && error.status === 409;
         if (!isBehind || tried === MOST_TRIES) throw error;
       }

@@ -32,7 +32,7 @@ export function meshRequest(
   const { name, namespace = '', uid = '' } = cluster.metadata;
   const { networking, adopt, controlPlaneNodes } = cluster.spec;
   const written = RANGE_KINDS.filter((kind) => networking?.[kind] !== undefined);
-  // // A managed cluster keeps the immutable ranges its stack was created with.
+  // A managed cluster keeps the immutable ranges its stack was created with.
   const keeps = asked.mode === 'Managed';
   const has = keeps ? asked.ranges : networking;
   const machines = asked.mode === 'SelfManaged' ? controlPlaneNodes : 0;

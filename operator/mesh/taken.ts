@@ -36,7 +36,7 @@ export function takenIn(
     const { [LABELS.mesh]: its, [LABELS.clusterID]: id } = shoot.metadata.labels ?? {};
     ranges.add(shoot.spec.networking?.nodes);
     if (isKnown(key) || (its !== undefined && its !== mesh)) continue;
-    // // The receipt of the mesh was lost.
+    // The receipt of the mesh was lost.
     if (its === mesh && Number.isSafeInteger(Number(id))) ids.push(Number(id));
     const { pods, services } = shoot.spec.networking ?? {};
     const defaults = profile(shootProfileName(shoot.spec))?.spec.defaults;

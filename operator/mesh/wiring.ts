@@ -47,7 +47,7 @@ async function servicesOf(garden: KubeClient): Promise<string[]> {
     const { items } = await garden.list<KubeObject>(SERVICECIDRS);
     return items.flatMap(({ spec }) => (spec as { cidrs?: string[] } | undefined)?.cidrs ?? []);
   } catch (error) {
-    // // An API server before 1.33 lacks the kind, and older roles do not permit it.
+    // An API server before 1.33 lacks the kind, and older roles do not permit it.
     if (error instanceof KubeApiError && (error.isNotFound || error.isForbidden)) return [];
     throw error;
   }

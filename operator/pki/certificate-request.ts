@@ -16,7 +16,7 @@ export async function newCertificateRequest(commonName: string): Promise<Request
     integer(Buffer.from([0])),
     distinguishedName(commonName, []),
     createPublicKey(privateKey).export({ type: 'spki', format: 'der' }),
-    // // Empty attributes.
+    // Empty attributes.
     element(0xa0),
   );
   const signature = bitString(sign('sha256', body, privateKey));

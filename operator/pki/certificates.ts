@@ -42,7 +42,7 @@ export interface CertificateRequest {
 }
 
 const DAY_MS = 24 * 3600 * 1000;
-// // Clocks of seeds and machines differ a little; kube-controller-manager back-dates by the same five minutes.
+// Clocks of seeds and machines differ a little; kube-controller-manager back-dates by the same five minutes.
 const BACKDATE_MS = 5 * 60 * 1000;
 const CA_RENEWAL_MS = 30 * DAY_MS;
 const LEAF_RENEWAL_SHARE = 0.8;
@@ -97,7 +97,7 @@ export function certify(
   const authorityKey = createPrivateKey(ca.key);
   const extensions = [
     extension(OID.basicConstraints, sequence(), true),
-    // // digitalSignature alone: keyEncipherment is for RSA.
+    // digitalSignature alone: keyEncipherment is for RSA.
     extension(OID.keyUsage, bitString(Buffer.from([0x80]), 7), true),
     extension(OID.extendedKeyUsage, sequence(...request.usages.map((usage) => oid(USAGE_OIDS[usage])))),
     extension(OID.authorityKeyIdentifier, sequence(element(0x80, keyIdentifier(createPublicKey(authorityKey))))),
@@ -254,13 +254,13 @@ function alternativeNames(request: CertificateRequest): Buffer[] {
   ];
 }
 
-// // The original bytes, since verifiers compare the issuer's name byte for byte.
+// The original bytes, since verifiers compare the issuer's name byte for byte.
 function subjectOf(cert: string): Buffer {
   const [body] = childElements(read(cert).raw);
   return childElements(body!)[5]!;
 }
 
-// // SHA-1 of the public key's bits, as RFC 5280 suggests; it only distinguishes CAs.
+// SHA-1 of the public key's bits, as RFC 5280 suggests; it only distinguishes CAs.
 function keyIdentifier(publicKey: KeyObject): Buffer {
   const [, bits] = childElements(publicKey.export({ type: 'spki', format: 'der' }));
   return createHash('sha1').update(elementContent(bits!).subarray(1)).digest();
@@ -269,7 +269,7 @@ function keyIdentifier(publicKey: KeyObject): Buffer {
 const newKey = () => generateKeyPairAsync('ec', { namedCurve: 'P-256' });
 const pkcs8 = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }).toString();
 
-// // Positive, of constant length, without a leading zero byte.
+// Positive, of constant length, without a leading zero byte.
 function newSerial(): Buffer {
   const bytes = randomBytes(16);
   bytes[0] = (bytes[0]! & 0x3f) | 0x40;
@@ -310,7 +310,7 @@ function canonicalIP(address: string): string {
 }
 
 function addressBytes(address: string): Buffer {
-  // // ipaddr.js accepts addresses of inet_aton's form that Node rejects.
+  // ipaddr.js accepts addresses of inet_aton's form that Node rejects.
   if (isIP(address) === 0) throw new RangeError(`"${address}" is not an IP address`);
   return Buffer.from(ipaddr.parse(address).toByteArray());
 }

@@ -1,4 +1,4 @@
-// // DER encoding of the few ASN.1 types in a certificate. Issuing with @peculiar/x509 takes 4.6 ms of CPU per
+// DER encoding of the few ASN.1 types in a certificate. Issuing with @peculiar/x509 takes 4.6 ms of CPU per
 // certificate, and a shoot needs a dozen before its first answer; this takes 0.6 ms, most of it for the key
 // (docs/decisions/0040).
 

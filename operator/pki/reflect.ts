@@ -1,4 +1,4 @@
-// // @peculiar/x509 registers its algorithms through tsyringe, which does not load without a metadata reflection
+// @peculiar/x509 registers its algorithms through tsyringe, which does not load without a metadata reflection
 // polyfill. None of its registrations has injected constructor parameters, so only these three functions are called.
 // Must be imported before '@peculiar/x509'.
 

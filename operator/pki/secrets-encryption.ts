@@ -136,7 +136,7 @@ export function parseEncryptionState(text: string | undefined, where: string): E
     const state = JSON.parse(text) as Partial<EncryptionState> | null;
     if (state?.write?.name && Array.isArray(state.read)) return state as EncryptionState;
   } catch {
-    // // Reported below.
+    // Reported below.
   }
   throw new Error(
     `${where} cannot be understood: bring its text back, or no Secret of the cluster can be read any more`,

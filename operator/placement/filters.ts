@@ -141,7 +141,7 @@ export const FILTERS: readonly Filter[] = [
       const theirs = { pods: spec.networks.pods, services: spec.networks.services, nodes: spec.networks.nodes };
       for (const [mine, range] of Object.entries(ours)) {
         for (const [its, other] of Object.entries(theirs)) {
-          // // Machines that are pods of the seed use the seed's node addresses.
+          // Machines that are pods of the seed use the seed's node addresses.
           if (range === undefined || other === undefined || mine === 'nodes') continue;
           if (addressRangesOverlap(addressRange(range), addressRange(other)))
             return `has the ${its} range ${other}, which overlaps with the shoot's ${mine} (${range})`;
@@ -165,7 +165,7 @@ export const FILTERS: readonly Filter[] = [
     },
   },
   {
-    // // Last: seeds dropped here could host the shoot if they were Ready.
+    // Last: seeds dropped here could host the shoot if they were Ready.
     name: READY_FILTER,
     against: (seed) =>
       isTrue(seed.status?.conditions, 'Ready')

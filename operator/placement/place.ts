@@ -63,7 +63,7 @@ const compare = (a: readonly number[], b: readonly number[]): number =>
 
 const compareNames = (a: Seed, b: Seed): number => (a.metadata.name < b.metadata.name ? -1 : 1);
 
-// // A fleet has hundreds of seeds: each filter gets one line with a few names.
+// A fleet has hundreds of seeds: each filter gets one line with a few names.
 const NAMED = 3;
 
 function reasons({ seeds, shoot }: PlacementInput, steps: PlacementStep[]): string[] {

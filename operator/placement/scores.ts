@@ -11,7 +11,7 @@ interface Score {
 /** In order of priority: a later score only decides between seeds that are equal in all earlier ones. */
 export const SCORES: readonly Score[] = [
   {
-    // // Latency between control plane and nodes: same region, then same provider, then others.
+    // Latency between control plane and nodes: same region, then same provider, then others.
     name: 'distance',
     of: ({ spec }, { shoot }) => {
       if (spec.provider.type !== shoot.spec.provider.type) return 2;
@@ -19,7 +19,7 @@ export const SCORES: readonly Score[] = [
     },
   },
   {
-    // // Region names of a provider indicate distance: eu-central-1 is nearer to eu-west-1 than to us-east-1.
+    // Region names of a provider indicate distance: eu-central-1 is nearer to eu-west-1 than to us-east-1.
     name: 'regionName',
     of: ({ spec }, { shoot }) =>
       spec.provider.type === shoot.spec.provider.type ? distance(spec.provider.region, shoot.spec.region) : 0,

@@ -69,7 +69,7 @@ function autoscaled(
     ...pool,
     minimum: 0,
     maximum: Math.min(MAX_NODES, (pool.maximum ?? MAX_NODES) * times),
-    // // A managed cluster has the cloud's autoscaler, which also removes nodes: the same planner stands in for it.
+    // A managed cluster has the cloud's autoscaler, which also removes nodes: the same planner stands in for it.
     autoscale: isManaged ? ('Cloud' as const) : ('Coppice' as const),
   }));
   return { ...template, spec: { ...spec, pools } };

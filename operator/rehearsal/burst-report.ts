@@ -90,7 +90,7 @@ export function workReport(simulation: Simulation, costs: readonly Cost[]): Work
   ];
   const controlPlanes = fees - waitingFees;
   const rest = money('boughtHourly') - controlPlanes - warm - asleep - starting - idle - spare - room;
-  // // Each part is rounded, so without workloads the rest may be negative.
+  // Each part is rounded, so without workloads the rest may be negative.
   const used = rest > 0n ? rest : 0n;
   const stabilisation = rehearsed ? policyLimitsOf(rehearsed.policy.spec).pendingForMs : 0;
   return {
@@ -124,7 +124,7 @@ function withCost(costs: readonly Cost[], currency: string, more: Micros): Cost[
 
 function waitsOf(histogram: WaitHistogram): WaitPercentiles {
   const { served, max } = histogram;
-  // // Rounded up to three digits, a quantile may exceed the longest wait.
+  // Rounded up to three digits, a quantile may exceed the longest wait.
   const quantile = (share: number) => Math.min(waitQuantile(histogram, share) ?? 0, max);
   return served === 0
     ? { count: 0 }

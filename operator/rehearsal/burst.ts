@@ -49,15 +49,15 @@ async function look(simulation: Simulation, rehearsed: RehearsedPolicy): Promise
   rehearsed.seen = simulation.work!.version;
   if (next !== undefined) lookBy(simulation, rehearsed, next - simulation.epoch);
   const { plan, waiting = [], verdicts = [] } = rehearsed.told ?? {};
-  // // Waiting clusters are created one per evaluation.
+  // Waiting clusters are created one per evaluation.
   if (plan && ordersOf(plan.orders, 'cluster').some(({ waits }) => waits))
     lookBy(simulation, rehearsed, simulation.now + LOOK_MS);
-  // // The operator evaluates continuously; here an evaluation is scheduled for the release of minimums.
+  // The operator evaluates continuously; here an evaluation is scheduled for the release of minimums.
   for (const purchase of clustersIn(rehearsed.receipt)) {
     const at = purchase.work ? undefined : settlesAt(purchase);
     if (at !== undefined && at > simulation.epoch + simulation.now)
       lookBy(simulation, rehearsed, at - simulation.epoch);
   }
-  // // Verdicts also report peaks or minimum clusters for which nothing may be bought.
+  // Verdicts also report peaks or minimum clusters for which nothing may be bought.
   if (waiting.length + verdicts.length > 0) lookBy(simulation, rehearsed, simulation.now + WAITING_MS);
 }

@@ -68,7 +68,7 @@ export function rehearsedPoolsSeen(simulation: Simulation, state: RehearsedClust
       template,
       soldOut: next ? undefined : 'all its machine types are sold out',
       isLast: isTaken,
-      // // A simulated cloud deletes the named machines.
+      // A simulated cloud deletes the named machines.
       removesNodes: true,
       isLate: isLate({ ...late, ...(template && { offer: { template, price: 0 } }) }, now),
     };
@@ -91,7 +91,7 @@ export function poolNow(
 ): PoolNow | 'gone' | 'unknown' {
   const cluster = simulation.clusters.get(key);
   if (cluster?.object?.metadata.uid !== uid || cluster.object.metadata.deletionTimestamp) return 'gone';
-  // // As in a garden, a cluster that does not answer is unknown: it is being created, or sleeps.
+  // As in a garden, a cluster that does not answer is unknown: it is being created, or sleeps.
   if (!cluster.serves) return 'unknown';
   const pool = growingPools(cluster).find((one) => one.name === name);
   if (!pool) return 'gone';

@@ -20,7 +20,7 @@ export function hubSays(simulation: Simulation): Heard {
       memory: group.size.memory,
       ...(group.size.gpu !== undefined && { gpu: group.size.gpu }),
     },
-    // // Not `group.pod`, which belongs to this group alone: the planner merges equal workloads.
+    // Not `group.pod`, which belongs to this group alone: the planner merges equal workloads.
     pod: fitPod(group.object),
     each: `${group.size.cpu} CPU, ${group.size.memory} memory`,
     accepts: group.accepts,

@@ -77,7 +77,7 @@ function isShort(
   const pools = [{ name, machineType, zones, spot }];
   const told = { recordEvent: () => {}, cluster: cluster.object!, profile: cluster.profile!, pools };
   const error = { shortages: [{ pool: name }], message: refusal.message };
-  // // A repeated shortage is not new: planning for it would repeat the request in the same moment, for ever.
+  // A repeated shortage is not new: planning for it would repeat the request in the same moment, for ever.
   if (noteShortages(simulation.capacity, told, error)) simulation.toPlan.add(cluster);
 }
 
@@ -283,7 +283,7 @@ function failed(
   cluster.failures++;
   if (delay === Number.POSITIVE_INFINITY) return;
   const at = simulation.now + delay;
-  // // The shortest of several delays counts, as in the operator's queue.
+  // The shortest of several delays counts, as in the operator's queue.
   if (cluster.retryAt !== undefined && cluster.retryAt > simulation.now && cluster.retryAt <= at) return;
   cluster.retryAt = at;
   simulation.events.add({

@@ -109,7 +109,7 @@ export function fitNodeOf(cluster: RehearsedCluster, pool: PoolState, node: stri
       ...wanted?.labels,
       'node.kubernetes.io/instance-type': type.name,
       'topology.kubernetes.io/region': shoot?.spec.region ?? '',
-      // // Same as in the planner, which promises no zone where there are several.
+      // Same as in the planner, which promises no zone where there are several.
       ...(zone !== undefined && others.length === 0 && { 'topology.kubernetes.io/zone': zone }),
       [LABELS.pool]: pool.name,
       'kubernetes.io/arch': type.architecture ?? 'amd64',
@@ -136,7 +136,7 @@ export function nodeJoins(
   if (!room || !type || !profile || !object) return;
   const fit = { ...room, allocatable: allocatableOfMachine(type, rehearsedReserveOf(object, profile)) };
   cluster.nodes.set(machine.nodeName, labelled(cluster.nodes.get(machine.nodeName)!, room));
-  // // Machines of a new cluster have been awaited since the cluster was ordered.
+  // Machines of a new cluster have been awaited since the cluster was ordered.
   const since = askedAt === cluster.servesSince ? cluster.orderedAt : askedAt;
   simulation.work?.addNode(
     {

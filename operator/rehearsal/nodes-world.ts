@@ -91,7 +91,7 @@ function actsOf(simulation: Simulation, cluster: RehearsedCluster, acts: ActCoun
       const since = node.metadata.annotations?.[ANNOTATIONS.emptiedSince] ?? '';
       if (!since.endsWith(EMPTY)) mark(node, `${since}${EMPTY}`);
     },
-    // // Its pods go at once, and the next evaluation at the same moment finds the node empty.
+    // Its pods go at once, and the next evaluation at the same moment finds the node empty.
     async evict({ metadata: { name } }, pods) {
       work.moveFrom(cluster.key, name, simulation.now);
       return { left: pods.filter(isMovable), blocked: undefined };

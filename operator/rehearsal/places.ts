@@ -36,7 +36,7 @@ export const fallbacksOf = (
 /** The place to which the operator would move a cluster whose machines are sold out; undefined: it stays. */
 export function placeInstead(simulation: Simulation, cluster: RehearsedCluster, view: WorkerClusterView) {
   const { object, profile, place, isMade } = cluster;
-  // // The simulated cloud has no mode of its own: only clusters that the cloud would manage move, and only before
+  // The simulated cloud has no mode of its own: only clusters that the cloud would manage move, and only before
   // their first completion.
   if (!object || !profile || isMade || modeOf(object, profile) !== 'Managed') return undefined;
   const left = simulation.capacity.leftPlaces(object.metadata.uid ?? '');
@@ -66,7 +66,7 @@ export function goTo(simulation: Simulation, cluster: RehearsedCluster, place: n
   cluster.place = place;
   cluster.hasHadNode = false;
   cluster.profile = simulation.scenario.profiles.get(profileNameOf(atPlace(writtenOf(cluster), place)));
-  // // Requested nodes continue to wait.
+  // Requested nodes continue to wait.
   cluster.pools = new Map([...pools].map(([name, { line }]) => [name, { ...newPool(name), line }]));
   cluster.controlPlane = newMeter();
   rewrite(simulation, cluster, cluster.spec);

@@ -40,7 +40,7 @@ export function planCluster(simulation: Simulation, cluster: RehearsedCluster): 
     return;
   }
   const plan = planWorkerCluster(view, dateOf(simulation));
-  // // The autoscaler reacts to each change of a cluster.
+  // The autoscaler reacts to each change of a cluster.
   cluster.sizedFor = -1;
   const finalizers = plan.finalizer === 'add' ? [FINALIZER] : object.metadata.finalizers;
   cluster.object = {
@@ -54,10 +54,10 @@ export function planCluster(simulation: Simulation, cluster: RehearsedCluster): 
   if (plan.next) lookAgain(simulation, cluster, +plan.next - simulation.epoch);
   if (plan.deleteShoot) {
     end(simulation, cluster);
-    // // With nothing left, the decider removes the finalizer.
+    // With nothing left, the decider removes the finalizer.
     simulation.toPlan.add(cluster);
   }
-  // // An object without finalizers is deleted at once, as by the API server.
+  // An object without finalizers is deleted at once, as by the API server.
   if (object.metadata.deletionTimestamp && (plan.finalizer === 'remove' || !finalizers?.length)) {
     cluster.object = undefined;
     tellEvent(simulation, cluster, 'deleted', 'the cluster is gone');
@@ -66,7 +66,7 @@ export function planCluster(simulation: Simulation, cluster: RehearsedCluster): 
 
 /** To be called after a change of a cluster's machines: the quotas of its project are evaluated again. */
 export function sizeChanged(simulation: Simulation, cluster: RehearsedCluster): void {
-  // // A sleeping cluster's cost follows from its machines.
+  // A sleeping cluster's cost follows from its machines.
   if (cluster.object?.status?.hibernation) simulation.toPlan.add(cluster);
   if (quotasOf(simulation, cluster).length === 0) return;
   simulation.toPlan.add(cluster);
@@ -104,7 +104,7 @@ function viewOf(simulation: Simulation, cluster: RehearsedCluster): WorkerCluste
 function projectShare(simulation: Simulation, cluster: RehearsedCluster): ProjectShare {
   const quotas = quotasOf(simulation, cluster);
   const held = cluster.object?.status?.admitted;
-  // // Without quotas no other cluster is read, as in the operator.
+  // Without quotas no other cluster is read, as in the operator.
   const others = quotas.length > 0 ? neighbours(simulation, cluster).map((other) => claimant(simulation, other)) : [];
   return { quotas, held, others };
 }
@@ -132,7 +132,7 @@ function claimant(simulation: Simulation, cluster: RehearsedCluster): Claimant {
 function shootStatus({ shoot, serves, isStopped, pools, machines, nodes }: RehearsedCluster): ShootStatus {
   const workers = [...pools.values()];
   return {
-    // // A cluster that was never completed cannot sleep.
+    // A cluster that was never completed cannot sleep.
     ...((serves || isStopped) && { lastOperation: MADE }),
     ...(serves && shoot?.spec.kubernetes.version && { kubernetesVersion: shoot.spec.kubernetes.version }),
     nodes: {
@@ -210,7 +210,7 @@ function followShoot(simulation: Simulation, cluster: RehearsedCluster, shoot: S
 function followSleep(simulation: Simulation, cluster: RehearsedCluster, isAsleep: boolean): void {
   const isHosted = modeOf(cluster.manifest, cluster.profile) === 'Hosted';
   if (!isAsleep) {
-    // // Workloads that the cluster is woken for wait from now on.
+    // Workloads that the cluster is woken for wait from now on.
     cluster.orderedAt = simulation.now;
     if (cluster.isStopped) startControlPlane(simulation, cluster);
     cluster.isStopped = false;
@@ -239,7 +239,7 @@ function startControlPlane(simulation: Simulation, cluster: RehearsedCluster): v
       cluster.serves = true;
       cluster.servesSince = simulation.now;
       tellEvent(simulation, cluster, 'serves', 'the control plane serves');
-      // // A cluster that shall sleep does so once completed, before its machines come.
+      // A cluster that shall sleep does so once completed, before its machines come.
       if (cluster.object?.status?.hibernation) simulation.toPlan.add(cluster);
       simulation.toReconcile.add(cluster);
     },

@@ -29,7 +29,7 @@ const PATIENCE_MS = Number.POSITIVE_INFINITY;
 const NEVER = new AbortController().signal;
 
 /**
- * Runs the autoscaler for clusters whose nodes or workloads changed, or whose time has come. @returns whether it acted
+ * Runs the autoscaler for clusters whose nodes or workloads changed, or whose next run is due. @returns whether it acted
  */
 async function sizeClusters(simulation: Simulation): Promise<boolean> {
   const { work, scenario } = simulation;
@@ -169,7 +169,7 @@ async function settleWork(simulation: Simulation): Promise<boolean> {
 }
 
 async function make(simulation: Simulation, cluster: RehearsedCluster, spec: WorkerClusterSpec): Promise<void> {
-  // // A cluster deleted at this moment is settled before the new one is created.
+  // A cluster deleted at this moment is settled before the new one is created.
   if (cluster.object) await settle(simulation);
   createCluster(simulation, cluster, spec);
 }
@@ -197,7 +197,7 @@ async function apply(simulation: Simulation, line: TraceLine): Promise<void> {
     const message = `the API server refuses ${line.where}: ${problem}`;
     noteRefusedWork(simulation, cluster, 'ERR_CONFIGURATION_PROBLEM', message);
     tellEvent(simulation, cluster, 'refused', message);
-    // // Later lines rely on the cluster's existence.
+    // Later lines rely on the cluster's existence.
     if (line.event === 'create') await make(simulation, cluster, before);
   } else if (line.event === 'create') {
     await make(simulation, cluster, spec);

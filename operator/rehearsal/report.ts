@@ -155,7 +155,7 @@ function clusterReport(simulation: Simulation, state: RehearsedCluster): Cluster
 function waited(histogram: WaitHistogram): Pick<DemandReport, 'served' | 'waitP50' | 'waitMax'> {
   const { served, max } = histogram;
   const p50 = waitQuantile(histogram, 0.5);
-  // // Rounded up to three digits, the median may exceed the longest wait.
+  // Rounded up to three digits, the median may exceed the longest wait.
   return { served, ...(p50 !== undefined && { waitP50: Math.min(p50, max), waitMax: max }) };
 }
 
@@ -172,7 +172,7 @@ function costOf(simulation: Simulation, state: RehearsedCluster): Pick<ClusterRe
     currency = price.currency;
     microsTimesMs += price.hourly * BigInt(ms);
   }
-  // // Divided once at the end: rounded parts would not add up.
+  // Divided once at the end: rounded parts would not add up.
   const amount = (microsTimesMs + BigInt(HOUR_MS / 2)) / BigInt(HOUR_MS);
   return { ...(currency !== undefined && { cost: { currency, amount } }), unpriced };
 }

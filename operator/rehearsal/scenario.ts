@@ -101,7 +101,7 @@ export function scenarioOf(
   const bound = new Map(
     [...profiles].map(([name, profile]) => [name, behaving(simulatedProfile(profile), options, policy !== undefined)]),
   );
-  // // Reported now rather than at the first machine.
+  // Reported now rather than at the first machine.
   for (const name of new Set([...clusters.values()].flatMap(profileNamesOf))) {
     const profile = bound.get(name);
     if (profile) simulationOf(profile);

@@ -54,7 +54,7 @@ function lineOf(order: Order, bought: ClusterPurchase[]): Line | undefined {
       return [order.name, 'woken', why];
     case 'empty':
       return [order.name, 'emptied', why];
-    // // Nodes are reported when they come.
+    // Nodes are reported when they come.
     case 'nodes':
     case 'grant':
       return undefined;

@@ -10,7 +10,7 @@ interface Waiting {
   count: number;
   /** Of jobs. */
   readonly lifeMs?: number | undefined;
-  /** They ran before and were moved: if they run again at once, they did not wait. */
+  /** The replicas ran before and were moved: if they restart at once, their wait is zero. */
   readonly isMoved?: boolean;
 }
 

@@ -94,7 +94,7 @@ export class RehearsedWorkState {
         size,
         millicores: parseCpu(size.cpu),
         object,
-        // // A separate object, so that placed pods can be told from equal ones.
+        // A separate object, so that placed pods can be told from equal ones.
         pod: { ...fitPod(object) },
         accepts: withLabels(clusterLabels),
         kind,
@@ -112,7 +112,7 @@ export class RehearsedWorkState {
   }
 
   #scale(name: string, group: WorkGroup, replicas: number, now: number): void {
-    // // Replicas of another size are replaced.
+    // Replicas of another size are replaced.
     for (const other of this.groups.values())
       if (other !== group && other.name === name && !other.isJobs && other.cluster === group.cluster)
         this.#less(other, other.running + other.waitingCount, now);
@@ -403,7 +403,7 @@ export class RehearsedWorkState {
     addWait(this.waits.all, ms, count);
     if (ms <= 0) return;
     addWait(this.waits.waited, ms, count);
-    // // A node that existed at the request caused no wait.
+    // A node that existed at the request caused no wait.
     addWait(this.waits.beyondStartup, Math.max(0, readyAt > since ? ms - startupMs : ms), count);
   }
 }

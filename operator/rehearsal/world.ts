@@ -92,14 +92,14 @@ function simulatedSight(simulation: Simulation, { policy }: RehearsedPolicy): Bu
       const state = stateOf(cluster);
       const candidate = state ? state.candidate : cluster.metadata.labels?.[LABELS.burstCandidate];
       const profile = scenario.profiles.get(profileNameOf(cluster));
-      // // The member as the hub will see it.
+      // The member as the hub will see it.
       return {
         ...rehearsedMemberOf(cluster, profile),
         ...(!state?.serves && { alike: membersAlikeTo(simulation, candidate) }),
       };
     },
     nameIn: (_, { metadata }) => metadata.name,
-    // // The simulated hub reports no placements: workloads run as soon as they are placed.
+    // The simulated hub reports no placements: workloads run as soon as they are placed.
     workOn: () => [],
     keeps: (_, cluster, profile) => ({ reserve: rehearsedReserveOf(cluster, profile) }),
     room: (_, cluster) => roomIn(simulation, stateOf(cluster)),
@@ -117,7 +117,7 @@ function simulatedSight(simulation: Simulation, { policy }: RehearsedPolicy): Bu
       return {
         isJoined: joined,
         isReady: isUsable(state),
-        // // As in a garden, pods waiting for a node of the cluster count as workload; a cluster that does not answer
+        // As in a garden, pods waiting for a node of the cluster count as workload; a cluster that does not answer
         // is unknown.
         isWorkless: state.serves
           ? !work.isBusy(key) && !ownWork(key).some(({ waitingCount }) => waitingCount > 0)
@@ -139,7 +139,7 @@ function simulatedSight(simulation: Simulation, { policy }: RehearsedPolicy): Bu
       isAsleep({ metadata, ...cluster }) &&
       !clusters.get(keyOf({ metadata, ...cluster }))?.sleepOrder,
     movable: async (_, cluster): Promise<Movable> => work.movable(keyOf(cluster), customKinds(simulation)),
-    // // The simulated hub moves workloads at once.
+    // The simulated hub moves workloads at once.
     emptying: (_, cluster) => ({ hasBegun: true, isDone: !work.isBusy(keyOf(cluster)) }),
     isMoving: () => objects().some(({ metadata }) => metadata.labels?.[LABELS.burstEmptying] !== undefined),
     whyRefused: async ({ spec }) => demandProblem(spec),
@@ -189,14 +189,14 @@ function simulatedActs(simulation: Simulation, rehearsed: RehearsedPolicy): Burs
     },
     async orderSleep(key, _, order) {
       const state = clusters.get(key)!;
-      // // Withdrawing a sleep order, or ordering to be awake, wakes the cluster.
+      // Withdrawing a sleep order, or ordering to be awake, wakes the cluster.
       if (order ? !order.asleep : state.sleepOrder?.asleep === true) state.hasHadNode = false;
       if (order?.asleep) work.close(key);
       else if (state.sleepOrder?.asleep) work.reopen(key);
       state.sleepOrder = order;
       simulation.toPlan.add(state);
     },
-    // // Reclaimed machines are recorded where the cloud reclaims them.
+    // Reclaimed machines are recorded where the cloud reclaims them.
     noteInterruptions() {},
     told() {},
     tell: async (_, outcome) => tellOutcome(simulation, rehearsed, outcome),
@@ -225,6 +225,6 @@ function change(
   else if (labels[LABELS.burstEmptying] === null || labels[LABELS.burstWarm] === null) work.reopen(key);
   if (!spec) return;
   rewrite(simulation, state, { ...state.spec, ...spec });
-  // // Its autoscaler runs again: pools may grow or shrink.
+  // Its autoscaler runs again: pools may grow or shrink.
   state.sizedFor = -1;
 }

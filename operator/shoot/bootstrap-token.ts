@@ -45,6 +45,6 @@ export function bootstrapTokenSecret(
 
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz012345';
 
-// // 32 letters, so that five bits of each byte choose uniformly.
+// 32 letters, so that five bits of each byte choose uniformly.
 const randomText = (length: number): string =>
   Array.from(randomBytes(length), (byte) => ALPHABET[byte % ALPHABET.length]).join('');

@@ -69,17 +69,17 @@ export function planControlPlaneGroup(observed: ControlPlaneGroupObservation): C
     among.find((machine) => isOf(member, machine));
 
   const left = members.filter((member) => !machineOf(member, machines));
-  // // Clouds list new machines late: a member that answers has a machine.
+  // Clouds list new machines late: a member that answers has a machine.
   const unseen = left.find((member) => member.healthy && !machineOf(member, observed.machines));
   if (unseen) return { waitFor: `the machine of etcd member ${nameOf(unseen)} to be seen` };
-  // // Before its member leaves: afterwards a lost machine could not be told from one still to come.
+  // Before its member leaves: afterwards a lost machine could not be told from one still to come.
   if (left.length > 0 && asked > machines.length)
-    // // Stopped machines can be started again with all their data: a majority is not deleted for it.
+    // Stopped machines can be started again with all their data: a majority is not deleted for it.
     return haveMajority(members, machines)
       ? end(left.map(nameOf))
       : { waitFor: `more machines to be there: without ${left.map(nameOf).join(', ')} too few would stay` };
   if (left[0]) return leave(left[0], members);
-  // // A node stays Ready for a while after its machine is gone, and clouds list new machines late.
+  // A node stays Ready for a while after its machine is gone, and clouds list new machines late.
   const forsaken = nodes.filter((node) => !observed.machines.some(({ name }) => name === node.name));
   const dead = forsaken.find(({ ready }) => !ready);
   if (dead) return { action: { type: 'remove-node', name: dead.name } };
@@ -89,10 +89,10 @@ export function planControlPlaneGroup(observed: ControlPlaneGroupObservation): C
   if (overdue) {
     const member = memberOf(overdue);
     if (!member) return end([overdue.name]);
-    // // The only voter is never removed.
+    // The only voter is never removed.
     if (votersIn(members).some((name) => name !== overdue.name)) return leave(member, members);
   }
-  // // It had joined, and its member was removed from etcd: it cannot rejoin.
+  // It had joined, and its member was removed from etcd: it cannot rejoin.
   const hasLeft = machines.find((machine) => machine.joined && !memberOf(machine));
   if (hasLeft) return end([hasLeft.name]);
   const useless = machines.filter((machine) => !isVoter(memberOf(machine))).at(-1);

@@ -25,7 +25,7 @@ export function controlPlaneMachineService(
     spec: {
       type: 'ClusterIP',
       selector: { 'statefulset.kubernetes.io/pod-name': name },
-      // // Members must find each other before any of them is ready.
+      // Members must find each other before any of them is ready.
       publishNotReadyAddresses: true,
       ports: [port('https', API_SERVER_PORT), port('client', ETCD_CLIENT_PORT), port('peer', ETCD_PEER_PORT)],
     },

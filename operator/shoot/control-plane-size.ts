@@ -69,7 +69,7 @@ export function planControlPlaneSize(observed: ControlPlaneSizeObservation): Con
   }));
   const unknown = members.find((member) => member.ordinal < 0);
   if (unknown) return { waitFor: foreignMember(unknown), blocked: true };
-  // // A removal that has begun is finished first: the data of a removed member must never come back.
+  // A removal that has begun is finished first: the data of a removed member must never come back.
   const leaving = machines.find((ordinal) => ordinal >= asked);
   if (leaving !== undefined) return { waitFor: `machine ${leaving} to be gone` };
   const left = volumes.find((ordinal) => ordinal >= asked);
@@ -77,7 +77,7 @@ export function planControlPlaneSize(observed: ControlPlaneSizeObservation): Con
   if (orphan) return leave(orphan, members);
   if (left !== undefined) return { action: { type: 'remove-volume', ordinal: left } };
 
-  // // It must join as a new member: a member that has lost its log would endanger acknowledged writes. The node is
+  // It must join as a new member: a member that has lost its log would endanger acknowledged writes. The node is
   // deleted first: the machine can rejoin as soon as its member is removed, and its kubelet would not notice the
   // deletion of a node it has just created.
   const forgetful = lost[0];
@@ -91,17 +91,17 @@ export function planControlPlaneSize(observed: ControlPlaneSizeObservation): Con
     const step: ControlPlaneSizePlan = last
       ? leave(last, members)
       : { action: { type: 'ask-for', machines: asked - 1 } };
-    // // Its member may be healthy while its API server is not serving yet.
+    // Its member may be healthy while its API server is not serving yet.
     const away = range(desired).find((ordinal) => !observed.ready.includes(ordinal));
     if (step.action && away !== undefined) return { waitFor: `machine ${away} to serve` };
     return step.action?.type === 'remove-member' ? { action: { ...step.action, thenAskFor: asked - 1 } } : step;
   }
   const absent = range(asked).find((ordinal) => !members.some((member) => member.ordinal === ordinal));
   if (absent !== undefined) {
-    // // It had joined, and its member was removed from etcd: it cannot rejoin.
+    // It had joined, and its member was removed from etcd: it cannot rejoin.
     const hasLeft = joined.includes(absent) && absent > 0 && absent === asked - 1;
     if (hasLeft) return { action: { type: 'ask-for', machines: absent } };
-    // // With its own version it could not rejoin.
+    // With its own version it could not rejoin.
     if (outdated.includes(absent)) return { action: { type: 'replace', ordinal: absent } };
     return { waitFor: `machine ${absent} to join etcd` };
   }
@@ -123,7 +123,7 @@ function replaceOne(
   const away = range(asked).find((ordinal) => !ready.includes(ordinal));
   if (away !== undefined && !outdated.includes(away)) return { waitFor: `machine ${away} to serve` };
   const leads = (ordinal: number) => members.some((member) => member.ordinal === ordinal && member.leader);
-  // // The leader last: leadership moves once.
+  // The leader last: leadership moves once.
   const ordinal = away ?? outdated.find((one) => !leads(one)) ?? outdated[0]!;
   if (!drained.includes(ordinal)) return { action: { type: 'drain', ordinal } };
   if (leads(ordinal)) {

@@ -66,7 +66,7 @@ interface Located extends EtcdMember {
  */
 export function planEtcd(observed: EtcdObservation): EtcdPlan {
   const { desired, replicas, initialised, peerURLs } = observed;
-  // // New; or the StatefulSet was lost, and the members keep their data and form the same cluster again.
+  // New; or the StatefulSet was lost, and the members keep their data and form the same cluster again.
   if (replicas === 0)
     return { action: { type: 'scale', replicas: desired }, endpoints: range(desired), target: desired };
   if (!observed.members)
@@ -136,7 +136,7 @@ function nextStep(observed: EtcdObservation, members: Located[], voters: Located
   if (voters.some(({ ordinal }) => volumes[ordinal] !== observed.noted[ordinal]))
     return { action: { type: 'note-volumes', volumes } };
   const surplus = members.filter((member) => member.ordinal >= desired);
-  // // A member that lost its volume is restored first: the others alone could be too few.
+  // A member that lost its volume is restored first: the others alone could be too few.
   const comesBack = range(desired).some((ordinal) => {
     const member = members.find((found) => found.ordinal === ordinal);
     return member ? member.learner : isLost(observed, ordinal);
@@ -162,14 +162,14 @@ function grow(observed: EtcdObservation, members: Located[], voters: Located[]):
     if (!learner.caughtUp) return { waitFor: `etcd member ${ordinal} is still copying the data` };
     return { action: { type: 'promote', ordinal, id, volumes: noting(observed, [...voters, learner]) } };
   }
-  // // While one voter is down, the loss of another could cost the majority.
+  // While one voter is down, the loss of another could cost the majority.
   const ill = voters.find((member) => !member.healthy);
   if (ill) return { waitFor: `etcd member ${ill.ordinal} must answer before another one joins` };
 
   const ordinal = range(peerURLs.length).find((candidate) => members.every((member) => member.ordinal !== candidate))!;
   const isNew = isLost(observed, ordinal);
   if (replicas > ordinal && !isNew) {
-    // // A removed member's pod must go first, with its data, or it would come back under its old identity.
+    // A removed member's pod must go first, with its data, or it would come back under its old identity.
     return { action: { type: 'scale', replicas: ordinal } };
   }
   if (volumes[ordinal] !== undefined && !isNew) return { action: { type: 'delete-volume', ordinal } };
@@ -199,7 +199,7 @@ function letGo(going: Located, members: readonly Located[]): Step {
 function shrink(observed: EtcdObservation, members: Located[], voters: Located[], surplus: Located[]): Step {
   const learner = surplus.find((member) => member.learner);
   if (learner) return remove(learner);
-  // // A dead member is removed first: while it is a voter, one more loss would cost the majority.
+  // A dead member is removed first: while it is a voter, one more loss would cost the majority.
   const last = surplus.findLast((member) => !member.healthy) ?? surplus.at(-1)!;
   if (voters.every((member) => member.ordinal >= observed.desired)) {
     return blocked('none of the etcd members that should stay is in the cluster');

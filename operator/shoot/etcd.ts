@@ -43,7 +43,7 @@ export function etcdSecret(values: ControlPlane, pki: PKIData): KubeObject {
     'tls.key': key,
     ...Object.fromEntries(configs),
   });
-  // // In the same object as the members' configuration that depends on it: one write changes both.
+  // In the same object as the members' configuration that depends on it: one write changes both.
   const { volumes } = values.etcd;
   if (volumes) secret.metadata.annotations = { [ANNOTATIONS.etcdVolumes]: JSON.stringify(volumes) };
   return secret;
@@ -93,7 +93,7 @@ export function etcdConfig(values: ControlPlane, ordinal: number): Record<string
     name: etcdMemberName(ordinal),
     'data-dir': `${DATA}/data`,
     'listen-client-urls': `https://0.0.0.0:${ETCD_CLIENT_PORT}`,
-    // // Separate from gRPC, which Go's HTTP server would serve with more CPU, and terminate half a second later.
+    // Separate from gRPC, which Go's HTTP server would serve with more CPU, and terminate half a second later.
     'listen-client-http-urls': `https://0.0.0.0:${ETCD_GATEWAY_PORT}`,
     'listen-peer-urls': `https://0.0.0.0:${ETCD_PEER_PORT}`,
     'listen-metrics-urls': `http://0.0.0.0:${METRICS_PORT}`,
@@ -103,14 +103,14 @@ export function etcdConfig(values: ControlPlane, ordinal: number): Record<string
     'initial-cluster-state': initialised ? 'existing' : 'new',
     'initial-cluster-token': values.namespace,
     'client-transport-security': tls,
-    // // API servers hold certificates of the same CA and must not be able to act as members. Peers connect from
+    // API servers hold certificates of the same CA and must not be able to act as members. Peers connect from
     // changing pod addresses; a common name under a separate CA identifies them.
     'peer-transport-security': { ...tls, 'allowed-cn': ['etcd'], 'skip-client-san-verification': true },
     'quota-backend-bytes': QUOTA_BYTES,
-    // // The API server compacts every 5 minutes; this is for the time it is down.
+    // The API server compacts every 5 minutes; this is for the time it is down.
     'auto-compaction-mode': 'periodic',
     'auto-compaction-retention': '30m',
-    // // Keeps far fewer log entries in memory than the default of 10,000; a member that lags more gets a snapshot.
+    // Keeps far fewer log entries in memory than the default of 10,000; a member that lags more gets a snapshot.
     'snapshot-count': 5000,
     'snapshot-catchup-entries': 1000,
     'warning-apply-duration': SLOW_APPLY_NS,
@@ -146,14 +146,14 @@ function etcdStatefulSet(values: ControlPlane, pki: PKIData): KubeObject {
           { name: 'metrics', containerPort: METRICS_PORT },
         ],
         probes: {
-          // // /livez, because a learner never answers the linearizable read of /readyz.
+          // /livez, because a learner never answers the linearizable read of /readyz.
           startupProbe: httpProbe('/livez', 'metrics', { period: 1, failures: 600 }),
           readinessProbe: httpProbe('/readyz', 'metrics', { period: 5, failures: 3 }),
           livenessProbe: httpProbe('/livez', 'metrics', { period: 10, failures: 6 }),
         },
         mountPath: CONFIG,
         mounts: [{ name: 'data', mountPath: DATA }],
-        // // Of the CA alone: etcd rereads its own certificate and key for each connection.
+        // Of the CA alone: etcd rereads its own certificate and key for each connection.
         checksum: filesChecksum({ 'ca.crt': keyPair(pki, 'ca-etcd').cert }),
         gracePeriodSeconds: 5,
         spread: replicas > 1,

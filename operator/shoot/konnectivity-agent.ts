@@ -55,9 +55,9 @@ const konnectivityAgentArguments = (host: string, directory = FILES): string[] =
   `--service-account-token-path=${directory}/token`,
   `--admin-server-port=${ADMIN_PORT}`,
   `--health-server-port=${HEALTH_PORT}`,
-  // // NAT and load balancers silently drop connections idle for some minutes.
+  // NAT and load balancers silently drop connections idle for some minutes.
   '--keepalive-time=60s',
-  // // The default level logs a line every second.
+  // The default level logs a line every second.
   '--v=1',
 ];
 
@@ -80,7 +80,7 @@ function deployment(args: string[], replicas: number, print: string): KubeObject
         spec: {
           serviceAccountName: KONNECTIVITY_AGENT,
           automountServiceAccountToken: false,
-          // // It uses the machine's resolver, which knows the names of webhooks. After SIGTERM it keeps serving its
+          // It uses the machine's resolver, which knows the names of webhooks. After SIGTERM it keeps serving its
           // connections for the whole grace period.
           ...SYSTEM_POD,
           securityContext: asNobody({ fsGroup: NOBODY }),
@@ -94,7 +94,7 @@ function deployment(args: string[], replicas: number, print: string): KubeObject
               args,
               resources: { requests: { cpu: '5m', memory: '20Mi' }, limits: { memory: '170Mi' } },
               ports: [{ name: 'health', containerPort: HEALTH_PORT, protocol: 'TCP' }],
-              // // Ready means connected.
+              // Ready means connected.
               readinessProbe: httpProbe('/readyz', 'health', { period: 2, failures: 3 }),
               livenessProbe: httpProbe('/healthz', 'health', { period: 10, failures: 6 }),
               securityContext: UNPRIVILEGED,

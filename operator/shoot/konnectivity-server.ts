@@ -80,7 +80,7 @@ export function konnectivityServer(values: ControlPlane): Sidecar[] {
         { name: 'konnectivity', containerPort: KONNECTIVITY_PORT },
         { name: 'tunnel-health', containerPort: HEALTH_PORT },
       ],
-      // // Its /readyz requires an agent, and agents only connect to a ready API server.
+      // Its /readyz requires an agent, and agents only connect to a ready API server.
       probes: { livenessProbe: httpProbe('/healthz', 'tunnel-health', { period: 10, failures: 6 }) },
       mountPath: CONFIG,
       mounts: [egress.mount],
@@ -104,7 +104,7 @@ function konnectivityServerArguments(values: ControlPlane, directory = CONFIG): 
     `--agent-service-account=${KONNECTIVITY_AGENT}`,
     `--authentication-audience=${KONNECTIVITY_AUDIENCE}`,
     `--server-count=${serverCount(values)}`,
-    // // Load balancers silently drop connections idle for some minutes.
+    // Load balancers silently drop connections idle for some minutes.
     '--keepalive-time=60s',
     '--v=1',
   ];

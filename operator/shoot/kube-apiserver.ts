@@ -43,7 +43,7 @@ const POD_IP = { name: 'POD_IP', valueFrom: { fieldRef: { fieldPath: 'status.pod
 function networkParts(values: ControlPlane, directory: string): NetworkParts {
   const { clusterNetwork } = values;
   if (!clusterNetwork) return NOTHING;
-  // // Refused by configuration, which needs no process: an address forged by a tenant would otherwise be one of the
+  // Refused by configuration, which needs no process: an address forged by a tenant would otherwise be one of the
   // seed.
   if (clusterNetwork === 'none')
     return {
@@ -62,9 +62,9 @@ function networkParts(values: ControlPlane, directory: string): NetworkParts {
   return {
     files: {},
     arguments: [
-      // // Service addresses work on machines only: webhooks and aggregated APIs are dialled at their pods.
+      // Service addresses work on machines only: webhooks and aggregated APIs are dialled at their pods.
       '--enable-aggregator-routing=true',
-      // // The API server exits when the file is missing: otherwise it would dial through the seed's network before its
+      // The API server exits when the file is missing: otherwise it would dial through the seed's network before its
       // own is ready.
       `--egress-selector-config-file=${EGRESS_FILE}`,
     ],
@@ -150,7 +150,7 @@ export function apiServerArguments(values: ControlPlane, directory = CONFIG): st
     `--etcd-certfile=${file('etcd-client.crt')}`,
     `--etcd-keyfile=${file('etcd-client.key')}`,
     `--service-cluster-ip-range=${values.networks.services}`,
-    // // All replicas share one address, published by systemComponents. The API server's own reconciler would remove it
+    // All replicas share one address, published by systemComponents. The API server's own reconciler would remove it
     // whenever a replica stops.
     '--endpoint-reconciler-type=none',
     `--authentication-config=${file('authentication.json')}`,
@@ -174,10 +174,10 @@ export function apiServerArguments(values: ControlPlane, directory = CONFIG): st
     `--proxy-client-cert-file=${file('front-proxy-client.crt')}`,
     `--proxy-client-key-file=${file('front-proxy-client.key')}`,
     '--profiling=false',
-    // // Watches are closed at termination: with one open the API server would wait until it is killed.
+    // Watches are closed at termination: with one open the API server would wait until it is killed.
     '--shutdown-watch-termination-grace-period=1s',
     `--feature-gates=${UNUSED_FEATURES.map((name) => `${name}=false`).join(',')}`,
-    // // Both only feed metrics, by counting every key repeatedly.
+    // Both only feed metrics, by counting every key repeatedly.
     '--etcd-count-metric-poll-period=0',
     '--etcd-db-metric-poll-interval=0',
     ...(values.machinesOutside ? [egress.argument(directory)] : []),

@@ -41,12 +41,12 @@ function controllerManagerArguments(values: ControlPlane, directory = CONFIG): s
     `--kubeconfig=${file('kubeconfig')}`,
     `--authentication-kubeconfig=${file('kubeconfig')}`,
     `--authorization-kubeconfig=${file('kubeconfig')}`,
-    // // It may start before the API server has created the role for the lookup, and would exit.
+    // It may start before the API server has created the role for the lookup, and would exit.
     '--authentication-tolerate-lookup-failure=true',
     `--leader-elect=${singletonReplicas(values) > 1}`,
     `--controllers=*,token-cleaner-controller,${DISABLED_CONTROLLERS.map((name) => `-${name}`).join(',')}`,
     '--use-service-account-credentials=true',
-    // // Before its first controller works it requests the credentials of each three times, about 120 requests: at the
+    // Before its first controller works it requests the credentials of each three times, about 120 requests: at the
     // default 20 per second nodes waited five seconds for their certificates.
     '--kube-api-qps=100',
     '--kube-api-burst=200',
@@ -54,7 +54,7 @@ function controllerManagerArguments(values: ControlPlane, directory = CONFIG): s
     `--root-ca-file=${file('ca.crt')}`,
     `--cluster-signing-cert-file=${file('ca.crt')}`,
     `--cluster-signing-key-file=${file('ca.key')}`,
-    // // Kubelets renew their certificates themselves, at the latest after nine tenths of the life.
+    // Kubelets renew their certificates themselves, at the latest after nine tenths of the life.
     `--cluster-signing-duration=${LEAF_DAYS * 24}h`,
     '--allocate-node-cidrs=true',
     `--cluster-cidr=${values.networks.pods}`,

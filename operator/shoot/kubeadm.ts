@@ -161,12 +161,12 @@ function clusterConfiguration(
     apiVersion: API_VERSION,
     kind: 'ClusterConfiguration',
     clusterName: shoot.name,
-    // // Machines of the seed add it themselves: earlier versions read this ConfigMap too, and renew certificates only
+    // Machines of the seed add it themselves: earlier versions read this ConfigMap too, and renew certificates only
     // after 90 days.
     ...(place === 'cloud' && { certificateValidityPeriod: CERTIFICATES_LAST }),
     kubernetesVersion: `v${version}`,
     certificatesDir: PKI,
-    // // Same as all of Coppice's keys; RSA keys would cost each machine a second of CPU.
+    // Same as all of Coppice's keys; RSA keys would cost each machine a second of CPU.
     encryptionAlgorithm: 'ECDSA-P256',
     controlPlaneEndpoint: `${addresses.apiServer}:${API_SERVER_PORT}`,
     networking: { podSubnet: networks.pods, serviceSubnet: networks.services, dnsDomain: CLUSTER_DOMAIN },
@@ -201,10 +201,10 @@ function clusterConfiguration(
 }
 
 const SEED_ETCD = {
-  // // A machine's permanent address is forwarded to a changing one: it must listen on both.
+  // A machine's permanent address is forwarded to a changing one: it must listen on both.
   'listen-client-urls': `https://${ANY}:${ETCD_CLIENT_PORT}`,
   'listen-peer-urls': `https://${ANY}:${ETCD_PEER_PORT}`,
-  // // For that reason peers do not connect from the addresses in their certificates.
+  // For that reason peers do not connect from the addresses in their certificates.
   'peer-skip-client-san-verification': 'true',
 };
 

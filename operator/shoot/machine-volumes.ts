@@ -41,13 +41,13 @@ export function machineStorageClass(existing: readonly StorageClass[]): KubeObje
         name: MACHINE_STORAGE_CLASS,
         annotations: {
           [DEFAULT_CLASS]: String(isDefault),
-          // // The pod that uses a missing folder reports it; type hostPath would recreate the folder empty.
+          // The pod that uses a missing folder reports it; type hostPath would recreate the folder empty.
           defaultVolumeType: 'local',
         },
       },
       provisioner: PROVISIONER,
       reclaimPolicy: 'Delete',
-      // // The scheduler chooses the machine first.
+      // The scheduler chooses the machine first.
       volumeBindingMode: 'WaitForFirstConsumer',
     },
   ];
@@ -66,7 +66,7 @@ export function provisionerAccess(settings: MachineVolumeSettings): KubeObject[]
       metadata: { name: ROLE },
       rules: [
         { apiGroups: [''], resources: ['nodes'], verbs: ['get'] },
-        // // It returns a claim to the scheduler when the chosen machine is gone before the volume exists.
+        // It returns a claim to the scheduler when the chosen machine is gone before the volume exists.
         { apiGroups: [''], resources: ['persistentvolumeclaims'], verbs: [...read, 'update'] },
         { apiGroups: [''], resources: ['persistentvolumes'], verbs: [...read, 'create', 'delete'] },
         { apiGroups: ['storage.k8s.io'], resources: ['storageclasses'], verbs: read },
@@ -109,7 +109,7 @@ export function provisionerManifests(settings: MachineVolumeSettings): KubeObjec
     spec: {
       replicas: 1,
       revisionHistoryLimit: 1,
-      // // Without leader election two would create each volume twice.
+      // Without leader election two would create each volume twice.
       strategy: { type: 'Recreate' },
       selector: { matchLabels: labels },
       template: {
@@ -152,7 +152,7 @@ export function provisionerManifests(settings: MachineVolumeSettings): KubeObjec
 /** The commands on the machine: create or remove a folder. */
 const filesOf = ({ folder, helper }: MachineVolumeSettings): Record<string, string> => ({
   'config.json': JSON.stringify({ nodePathMap: [{ node: 'DEFAULT_PATH_FOR_NON_LISTED_NODES', paths: [folder] }] }),
-  // // For pods of any user.
+  // For pods of any user.
   setup: 'set -eu\nmkdir -m 0777 -p "$VOL_DIR"\n',
   teardown: 'set -eu\nrm -rf "$VOL_DIR"\n',
   'helperPod.yaml': JSON.stringify({
@@ -167,7 +167,7 @@ const filesOf = ({ folder, helper }: MachineVolumeSettings): Record<string, stri
       priorityClassName: 'system-node-critical',
       containers: [
         {
-          // // The provisioner collects logs of the container of this name.
+          // The provisioner collects logs of the container of this name.
           name: 'helper-pod',
           image: helper.image,
           imagePullPolicy: 'IfNotPresent',

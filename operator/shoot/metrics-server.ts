@@ -109,7 +109,7 @@ function access(): KubeObject[] {
       ],
     },
     {
-      // // Viewers of a namespace may see the resource usage of its pods.
+      // Viewers of a namespace may see the resource usage of its pods.
       apiVersion: `${RBAC}/v1`,
       kind: 'ClusterRole',
       metadata: {
@@ -119,9 +119,9 @@ function access(): KubeObject[] {
       rules: [{ apiGroups: ['metrics.k8s.io'], resources: ['pods', 'nodes'], verbs: ['get', 'list', 'watch'] }],
     },
     binding('ClusterRoleBinding', ROLE, { kind: 'ClusterRole', name: ROLE }),
-    // // The API server authenticates and authorizes its callers.
+    // The API server authenticates and authorizes its callers.
     binding('ClusterRoleBinding', `${ROLE}:delegator`, { kind: 'ClusterRole', name: 'system:auth-delegator' }),
-    // // It trusts API servers' statements on the caller, by the CA in that ConfigMap.
+    // It trusts API servers' statements on the caller, by the CA in that ConfigMap.
     binding('RoleBinding', ROLE, { kind: 'Role', name: 'extension-apiserver-authentication-reader' }),
   ];
 }
@@ -158,10 +158,10 @@ function deployment(print: string): KubeObject {
                 '--kubelet-use-node-status-port',
                 '--metric-resolution=15s',
               ],
-              // // No memory limit: use grows with nodes and pods.
+              // No memory limit: use grows with nodes and pods.
               resources: { requests: { cpu: '10m', memory: '65Mi' } },
               ports: [{ name: 'https', containerPort: PORT, protocol: 'TCP' }],
-              // // Ready once it has scraped all kubelets twice, which CPU usage requires.
+              // Ready once it has scraped all kubelets twice, which CPU usage requires.
               readinessProbe: httpProbe('/readyz', 'https', { scheme: 'HTTPS', period: 2, failures: 3 }),
               livenessProbe: httpProbe('/livez', 'https', { scheme: 'HTTPS', period: 10, failures: 6 }),
               securityContext: UNPRIVILEGED,

@@ -89,11 +89,11 @@ type Values = Parameters<typeof networkPolicies>[0];
 
 function controlPlanePolicy(values: Values, around: Surroundings): NetworkPolicy {
   return policy(values, POLICIES.controlPlane, {
-    // // Applies to new kinds of pods too.
+    // Applies to new kinds of pods too.
     podSelector: others,
     policyTypes: ['Ingress', 'Egress'],
     ingress: [
-      // // Restricted by port only: nothing but API servers listens on these, and clients authenticate. No source is
+      // Restricted by port only: nothing but API servers listens on these, and clients authenticate. No source is
       // named: connections through a load balancer may have a node address within the pod range, and some plugins match
       // no node by ranges.
       { ports: tcp(API_SERVER_PORT, ...(values.machinesOutside ? [KONNECTIVITY_PORT] : [])) },
@@ -114,7 +114,7 @@ function machinesPolicy(values: Values, around: Surroundings): NetworkPolicy {
   const nodes = nodeRanges(around);
   const mirrorPort = imageMirror ? Number(new URL(imageMirror).port) || 80 : undefined;
   const runsControlPlane: IngressRule[] = [
-    // // A machine that runs the control plane.
+    // A machine that runs the control plane.
     { ports: tcp(API_SERVER_PORT) },
     { from: operator(around), ports: tcp(ETCD_CLIENT_PORT) },
   ];
@@ -163,7 +163,7 @@ function outside(around: Surroundings): NonNullable<NetworkPolicy['spec']['egres
   const { pods, services, nodes, blockCIDRs = [] } = around.networks;
   const said = [pods, services, ...(nodes ? [nodes] : []), ...NOT_THE_WORLD, ...blockCIDRs];
   const ranges = said.flatMap((text) => ipv4Range(text) ?? []);
-  // // The API server rejects an exception that covers everything.
+  // The API server rejects an exception that covers everything.
   if (ranges.some(({ prefix }) => prefix === 0)) return [];
   const seen = [...rangesOf(around.nodeAddresses), ...rangesOf(around.apiServers)];
   const more = seen.filter((range) => !ranges.some((known) => rangeContains(known, range)));

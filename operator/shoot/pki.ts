@@ -166,7 +166,7 @@ export async function issueShootPKI(
     }),
   );
   if (reasons.has(SERVICE_ACCOUNT)) {
-    // // The public half follows from an existing private key.
+    // The public half follows from an existing private key.
     const known = publicKeyOf(existing[`${SERVICE_ACCOUNT}.key`]);
     const keys = known === undefined ? await newServiceAccountKey() : undefined;
     if (keys) data[`${SERVICE_ACCOUNT}.key`] = keys.private;
@@ -229,7 +229,7 @@ function leaves(parameters: PKIParameters): Record<string, Leaf> {
     days: LEAF_DAYS,
     request: { commonName, organizations, usages: ['client'] },
   });
-  // // Without a given certificate they would generate one at each start, with RSA keys that cost CPU.
+  // Without a given certificate they would generate one at each start, with RSA keys that cost CPU.
   const serving = (commonName: string): Leaf => ({
     ca: 'ca',
     days: LEAF_DAYS,
@@ -252,7 +252,7 @@ function leaves(parameters: PKIParameters): Record<string, Leaf> {
   };
   if (parameters.selfHosted) return forAll;
   return {
-    // // One certificate for both roles of a member; 'client' is for peers and for the member's own JSON gateway.
+    // One certificate for both roles of a member; 'client' is for peers and for the member's own JSON gateway.
     etcd: {
       ca: 'ca-etcd',
       days: LEAF_DAYS,
@@ -301,7 +301,7 @@ function leaves(parameters: PKIParameters): Record<string, Leaf> {
     'kube-controller-manager-serving': serving('kube-controller-manager'),
     'kube-scheduler': client('system:kube-scheduler'),
     'kube-scheduler-serving': serving('kube-scheduler'),
-    // // One certificate for both of its roles: agents connect to it at the endpoint, and it has agents' tokens
+    // One certificate for both of its roles: agents connect to it at the endpoint, and it has agents' tokens
     // reviewed by the API server.
     ...(parameters.machinesOutside &&
       isAddress && {

@@ -30,7 +30,7 @@ interface ContainerResources {
  * measured use, since reaching one means an outage.
  */
 const MEASURED: Readonly<Record<string, ContainerResources>> = {
-  // // 0.008 cores; 43, 21; peak 25 to 47. Its database may grow to 2 GiB (its quota), which is memory-mapped; the rest
+  // 0.008 cores; 43, 21; peak 25 to 47. Its database may grow to 2 GiB (its quota), which is memory-mapped; the rest
   // is index and buffers.
   [COMPONENTS.etcd]: { cpuMillis: 20, memoryMiB: 50, limitMiB: 3072 },
   // 0.020 cores; 233, 152; peak 160 to 287.
@@ -39,7 +39,7 @@ const MEASURED: Readonly<Record<string, ContainerResources>> = {
   [COMPONENTS.controllerManager]: { cpuMillis: 20, memoryMiB: 70, limitMiB: 1024 },
   // 0.002 cores; 63, 13; peak 14 to 21.
   [COMPONENTS.scheduler]: { cpuMillis: 10, memoryMiB: 50, limitMiB: 1024 },
-  // // Not measured: by the size of its executable.
+  // Not measured: by the size of its executable.
   [COMPONENTS.konnectivityServer]: { cpuMillis: 5, memoryMiB: 20, limitMiB: 512 },
 };
 
@@ -67,7 +67,7 @@ function resourcesOf(container: string, nodes: number): { resources: object; env
   if (!entry) throw new RangeError(`there are no requests and limits for container ${container}`);
   const { cpuMillis, memoryMiB, limitMiB } = entry;
   const limit = container === COMPONENTS.etcd ? limitMiB : limitMiB * growth(nodes);
-  // // In the API server's canonical form: other forms would be applied again and again.
+  // In the API server's canonical form: other forms would be applied again and again.
   const requests = { cpu: formatCpu(cpuMillis), memory: formatBytes(memoryMiB * MIB) };
   return {
     resources: { requests, limits: { memory: formatBytes(limit * MIB) } },
@@ -129,14 +129,14 @@ export function podTemplate(values: ControlPlane, component: Component): unknown
       automountServiceAccountToken: false,
       enableServiceLinks: false,
       ...(values.priorityClassName && { priorityClassName: values.priorityClassName }),
-      // // A seed may lack DNS, and nothing here resolves names.
+      // A seed may lack DNS, and nothing here resolves names.
       dnsPolicy: 'Default',
       terminationGracePeriodSeconds: component.gracePeriodSeconds,
       securityContext: asNobody({ fsGroup: NOBODY, fsGroupChangePolicy: 'OnRootMismatch' }),
       ...(component.spread && { affinity: spread(component.name) }),
       containers: [
         ...(component.first ?? []),
-        // // Upstream's images have different entry points, or none, but the executable at the same path.
+        // Upstream's images have different entry points, or none, but the executable at the same path.
         containerOf(nodes, component, `/usr/local/bin/${component.executable ?? component.name}`, 'config'),
         ...sidecars.map((sidecar) => containerOf(nodes, sidecar, sidecar.command, sidecar.name)),
       ],
@@ -152,7 +152,7 @@ export function podTemplate(values: ControlPlane, component: Component): unknown
 /** Common pod spec of Coppice's pods on a cluster's own machines: critical priority, and immediate termination. */
 export const SYSTEM_POD = {
   priorityClassName: 'system-cluster-critical',
-  // // The machine's resolver: independent of cluster DNS.
+  // The machine's resolver: independent of cluster DNS.
   dnsPolicy: 'Default',
   enableServiceLinks: false,
   terminationGracePeriodSeconds: 5,

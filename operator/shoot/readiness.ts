@@ -52,7 +52,7 @@ export async function isUsable(client: UsableClient): Promise<Usability> {
     const allowed = (review as { status?: { allowed?: boolean } } | undefined)?.status?.allowed;
     return allowed ? { usable: true } : { usable: false, reason: 'the admin may not make namespaces yet' };
   } catch (error) {
-    // // Admission follows authorization: a request rejected by admission was authorized.
+    // Admission follows authorization: a request rejected by admission was authorized.
     return refusedByAdmission(error) ? { usable: true } : { usable: false, reason: errorText(error) };
   }
 }

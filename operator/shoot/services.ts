@@ -31,7 +31,7 @@ function apiServerService(values: ServiceValues): KubeObject {
     spec: {
       type: values.exposure ?? 'ClusterIP',
       selector: selectorLabels(COMPONENTS.apiServer),
-      // // With a single replica there is no alternative, and waiting for the kubelet's probe would only delay.
+      // With a single replica there is no alternative, and waiting for the kubelet's probe would only delay.
       publishNotReadyAddresses: values.replicas === 1,
       ports: [
         { name: 'https', port: API_SERVER_PORT, targetPort: API_SERVER_PORT, protocol: 'TCP' },
@@ -53,7 +53,7 @@ function etcdMemberService(values: Pick<ControlPlane, 'namespace' | 'shoot'>, or
     spec: {
       type: 'ClusterIP',
       selector: { 'statefulset.kubernetes.io/pod-name': name },
-      // // Members must find each other before any of them is ready.
+      // Members must find each other before any of them is ready.
       publishNotReadyAddresses: true,
       ports: [
         { name: 'client', port: ETCD_CLIENT_PORT, targetPort: ETCD_CLIENT_PORT, protocol: 'TCP' },

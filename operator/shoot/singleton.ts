@@ -45,7 +45,7 @@ export function singletonManifests(values: ControlPlane, component: Singleton): 
         gracePeriodSeconds: 5,
         spread: replicas > 1,
       },
-      // // Recreate: without leader election two must never run side by side, not even while the number changes.
+      // Recreate: without leader election two must never run side by side, not even while the number changes.
       { replicas, strategy: { type: 'Recreate' } },
     ),
   ];

@@ -187,7 +187,7 @@ function coreDNSDeployment(
               imagePullPolicy: 'IfNotPresent',
               args: ['-conf', '/etc/coredns/Corefile'],
               resources: { requests: { cpu: '20m', memory: '40Mi' }, limits: { memory: '170Mi' } },
-              // // Above 1024, so that it needs no capability; the Service forwards port 53.
+              // Above 1024, so that it needs no capability; the Service forwards port 53.
               ports: [
                 { name: 'dns', containerPort: DNS_PORT, protocol: 'UDP' },
                 { name: 'dns-tcp', containerPort: DNS_PORT, protocol: 'TCP' },

@@ -144,7 +144,7 @@ async function withPath(aws: AwsConnection, arn: string): Promise<string> {
     const { GetRoleResult } = (await query(aws, 'iam', 'GetRole', { RoleName: role })) as Record<string, Element>;
     return textAt(GetRoleResult as Element, 'Role', 'Arn') || arn;
   } catch {
-    // // Without the right to read the role it counts as a role without a path; an existing entry is then reported by
+    // Without the right to read the role it counts as a role without a path; an existing entry is then reported by
     // EKS.
     return arn;
   }

@@ -155,7 +155,7 @@ async function answerTo(aws: AwsConnection, { service, action, method, path, hea
     ? await signHeaders({ method, url, headers, body }, aws.key, { service, region, now: aws.now() })
     : { ...headers };
   try {
-    // // AWS does not redirect, so redirects are not followed.
+    // AWS does not redirect, so redirects are not followed.
     const answer = await request(url, {
       dispatcher: toClouds,
       method,
@@ -179,7 +179,7 @@ const ERRORS = [['Error'], ['Errors', 'Error'], []];
 export function codeAndMessage(text: string, type = ''): { awsCode: string; message: string } {
   const xml = parseXML(text);
   const batch = ['InvalidChangeBatch'].find((name) => xml[name] !== undefined);
-  // // Route 53 reports faults in a batch's changes in a separate element (API reference, "InvalidChangeBatch").
+  // Route 53 reports faults in a batch's changes in a separate element (API reference, "InvalidChangeBatch").
   if (batch !== undefined) {
     const messages = childrenAt(xml[batch], 'Message', 'Messages').map((one) => textAt(one));
     return { awsCode: batch, message: messages.join('; ') || textAt(xml[batch], 'Message') };
@@ -191,7 +191,7 @@ export function codeAndMessage(text: string, type = ''): { awsCode: string; mess
   try {
     body = JSON.parse(text);
   } catch {
-    // // Neither format: the status decides.
+    // Neither format: the status decides.
   }
   // `com.amazonaws.tagging#ThrottledException`, `ResourceNotFoundException:http://...`
   const name = (type || body.__type || body.code || '').split(':')[0]!.split('#').at(-1)!;

@@ -64,7 +64,7 @@ export function route53(connect: (ctx: Omit<DNSContext, 'owner'>) => Promise<Aws
 
 function zoneIn(zone: Element): DNSZone {
   return {
-    // // Format `/hostedzone/Z123`.
+    // Format `/hostedzone/Z123`.
     id: textAt(zone, 'Id').split('/').at(-1)!,
     domain: plainName(unescaped(textAt(zone, 'Name'))),
     private: textAt(zone, 'Config', 'PrivateZone') === 'true',
@@ -101,7 +101,7 @@ function setIn(set: Element): SeenRecordSet {
     ttl: Number(textAt(set, 'TTL')),
     values: values.map((value) => (type === 'TXT' ? unquoteTxt(value) : type === 'CNAME' ? plainName(value) : value)),
     raw: values,
-    // // Aliases have no records; SetIdentifier and HealthCheckId mean routing policies and health checks.
+    // Coppice leaves alone: aliases (no records), routing policies (SetIdentifier) and health checks (HealthCheckId).
     ...((values.length === 0 || textAt(set, 'SetIdentifier') || textAt(set, 'HealthCheckId')) && { special: true }),
   };
 }

@@ -181,7 +181,7 @@ const KNOWN: readonly (readonly [code: ErrorCode, source: string, codes: readonl
     ],
   ],
   ['ERR_CONFIGURATION_PROBLEM', 'ec2', [/^Invalid[A-Z]/]],
-  // // Wrapper codes: used only without a more specific one.
+  // Wrapper codes: used only without a more specific one.
   ['ERR_INFRA_DEPENDENCIES', 'service', ['AsgInstanceLaunchFailures', 'NodeCreationFailure']],
 ];
 

@@ -72,13 +72,13 @@ const inEKS =
     id: (cluster: string, wanted: WantedResource) => string,
   ): Find =>
   async (aws, owner, wanted) => {
-    // // Only the program knows the name of an adopted cluster.
+    // Only the program knows the name of an adopted cluster.
     const cluster = input(wanted, 'clusterName') || clusterName(owner);
     const url = `/clusters/${encodeURIComponent(cluster)}${path(wanted)}`;
     const answer = await getJson<Record<string, { tags?: Tags; status?: string }>>(aws, 'eks', action, url);
     const { tags = {}, status } = answer[kind] ?? {};
     if (!isOf(owner, tags)) return undefined;
-    // // Only for clusters: an add-on stays in CREATING until there are nodes.
+    // Only for clusters: an add-on stays in CREATING until there are nodes.
     if (kind === 'cluster' && status === 'CREATING') throw beingCreated(`EKS cluster ${cluster}`);
     return id(cluster, wanted);
   };
@@ -128,7 +128,7 @@ const FINDERS: Readonly<Record<string, Find>> = {
     const ours = associations.find((association) => textAt(association, 'cidrBlock') === input(wanted, 'cidrBlock'));
     return textAt(ours, 'associationId') || undefined;
   },
-  // // A route table and its only route of Coppice's share a logical name.
+  // A route table and its only route of Coppice's share a logical name.
   'aws:ec2/route:Route': async (aws, owner, wanted) => {
     const destination = input(wanted, 'destinationCidrBlock');
     const tables = await routeTables(aws, owner, wanted.name);
@@ -137,7 +137,7 @@ const FINDERS: Readonly<Record<string, Find>> = {
     );
     return table && `${textAt(table, 'routeTableId')}_${destination}`;
   },
-  // // A subnet and its association share one too.
+  // A subnet and its association share one too.
   'aws:ec2/routeTableAssociation:RouteTableAssociation': async (aws, owner, { name }) => {
     const subnets = await itemsByTags(aws, owner, name, 'DescribeSubnets', 'subnetSet');
     const [subnet] = subnets.map((known) => textAt(known, 'subnetId')).sort();
@@ -149,12 +149,12 @@ const FINDERS: Readonly<Record<string, Find>> = {
 
   'aws:iam/role:Role': inIAM('Role'),
   'aws:iam/instanceProfile:InstanceProfile': inIAM('InstanceProfile'),
-  // // Without tags: it belongs to its role's owner. Attaching again is idempotent, but AWS deletes no role with
+  // Without tags: it belongs to its role's owner. Attaching again is idempotent, but AWS deletes no role with
   // attachments.
   'aws:iam/rolePolicyAttachment:RolePolicyAttachment': async (aws, owner, wanted) => {
     const [role, policy] = [input(wanted, 'role'), input(wanted, 'policyArn')];
     if (!(await isOwnIn(aws, owner, 'Role', role))) return undefined;
-    // // A role has at most 25, a page 100 (IAM user guide, "IAM and AWS STS quotas"; ListAttachedRolePolicies,
+    // A role has at most 25, a page 100 (IAM user guide, "IAM and AWS STS quotas"; ListAttachedRolePolicies,
     // MaxItems).
     const answer = await query(aws, 'iam', 'ListAttachedRolePolicies', { RoleName: role });
     const attached = itemsAt(answer, 'ListAttachedRolePoliciesResult', 'AttachedPolicies');
@@ -221,7 +221,7 @@ const FINDERS: Readonly<Record<string, Find>> = {
 
   'aws:lb/loadBalancer:LoadBalancer': ofELB('LoadBalancer'),
   'aws:lb/targetGroup:TargetGroup': ofELB('TargetGroup'),
-  // // Identified by its load balancer and port.
+  // Identified by its load balancer and port.
   'aws:lb/listener:Listener': async (aws, owner, wanted) => {
     const name = physicalName('aws:lb/loadBalancer:LoadBalancer', owner);
     const balancer = await arnOfELB(aws, owner, 'LoadBalancer', name);
@@ -283,7 +283,7 @@ export function existingFrom(
   return async (wanted, signal) => {
     const find = FINDERS[wanted.type];
     if (!find) return undefined;
-    // // Its existence and the permission to adopt it were checked before the program started.
+    // Its existence and the permission to adopt it were checked before the program started.
     if (wanted.name === ADOPTED) return { id: input(wanted, 'name'), retain: true };
     const at = now().getTime();
     if (!opened || at - opened.at > REUSE_MS) opened = { at, connection: connect() };

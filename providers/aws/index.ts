@@ -59,7 +59,7 @@ function openCloud(endpoint: AwsConnection['endpoint'] | undefined) {
       unseen: unseenCluster,
     },
     classify: ({ text }) => classify(text),
-    // // EKS tries all zones of a node group before it fails, and never names the zone without capacity.
+    // EKS tries all zones of a node group before it fails, and never names the zone without capacity.
     poolOf: poolOfResource,
     unmadeNetwork: (zones) => ({
       network: 'vpc-00000000000000000',

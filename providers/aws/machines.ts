@@ -30,7 +30,7 @@ export function awsMachines(layers: LayeredCloud, connect: Connect): MachineClou
     machines: async (ctx, pools) => listed(await connect(ctx), ctx.owner, pools),
     async remove(ctx, _pool, machines) {
       const aws = await connect(ctx);
-      // // The API removes one instance per call; each call reduces the group's size by one.
+      // The API removes one instance per call; each call reduces the group's size by one.
       for (const { name } of machines) await terminate(aws, name).catch(unlessUnknown);
     },
     failure: async (ctx, pool) => lastFailure(await connect(ctx), groupName(ctx.owner, pool)),
@@ -141,7 +141,7 @@ async function listed(aws: AwsConnection, owner: Owner, pools: readonly string[]
       found.push({
         name,
         pool,
-        // // install.sh names the node so: AWS derives host names from addresses, which are reused.
+        // install.sh names the node so: AWS derives host names from addresses, which are reused.
         nodeName: name,
         phase: PHASES[textAt(instance, 'instanceState', 'name')] ?? 'Failed',
         createdAt: textAt(instance, 'launchTime'),

@@ -28,7 +28,7 @@ export async function removeNodes(
   let refused: PoolLeft['refused'];
   for (const group of await described(aws, groups)) {
     const going = itemsAt(group, 'Instances')
-      // // EKS drains an instance for minutes by a lifecycle hook: a terminating one no longer counts.
+      // EKS drains an instance for minutes by a lifecycle hook: a terminating one no longer counts.
       .filter((instance) => !textAt(instance, 'LifecycleState').startsWith('Terminat'))
       .map((instance) => textAt(instance, 'InstanceId'))
       .filter((id) => named.has(id));

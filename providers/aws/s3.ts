@@ -52,7 +52,7 @@ export function s3Buckets(connect: (ctx: BackupContext) => Promise<AwsConnection
     const { bucket } = ctx;
     const keyID = aws.key.accessKeyID;
     const known = owners.get(bucket.name);
-    // // A key belongs to one account for ever; its validity is checked by each call.
+    // A key belongs to one account for ever; its validity is checked by each call.
     const account = known?.keyID === keyID ? known.account : await accountOf(aws);
     owners.set(bucket.name, { keyID, account });
     return { ...aws, bucket, account };
@@ -155,7 +155,7 @@ async function setting<T>(
 }
 
 async function create(s3: S3): Promise<void> {
-  // // us-east-1 is the only region that must be omitted.
+  // us-east-1 is the only region that must be omitted.
   const body =
     s3.region === 'us-east-1'
       ? ''

@@ -40,7 +40,7 @@ export async function presignUrl(
 ): Promise<string> {
   const signer = await signerFor(key, scope);
   const { now: signingDate, expiresSeconds: expiresIn } = scope;
-  // // By default these headers would become parameters, but EKS requires one as a header.
+  // By default these headers would become parameters, but EKS requires one as a header.
   const unhoistableHeaders = new Set(Object.keys(request.headers));
   const { query = {} } = await signer.presign(asked({ ...request, body: '' }), {
     signingDate,
@@ -71,7 +71,7 @@ async function signerFor(key: AccessKey, { service, region }: Scope) {
     region,
     credentials: { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) },
     sha256: Sha256,
-    // // S3 takes the path as sent, all others encode it once more (IAM user guide, "Create a canonical request").
+    // S3 takes the path as sent, all others encode it once more (IAM user guide, "Create a canonical request").
     uriEscapePath: service !== 's3',
     applyChecksum: false,
   });

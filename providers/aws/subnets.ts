@@ -23,7 +23,7 @@ const SMALLEST = 28;
 const BITS_OF_ZONES = 3;
 /** Prefix lengths of a divisible node range: by zone, then in two. */
 export const NODES_BITS = { from: LARGEST, to: SMALLEST - BITS_OF_ZONES - 1 };
-/** Prefix lengths of a pod range; of a larger one the first part is used. */
+/** Permitted prefix lengths of a pod range. Only the first part of a range that is too large for AWS is used. */
 export const PODS_BITS = { from: 0, to: SMALLEST - BITS_OF_ZONES };
 
 const FITS = { nodes: NODES_BITS, pods: PODS_BITS };

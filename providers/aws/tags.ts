@@ -40,7 +40,7 @@ export function withTags(type: string, part: string, owner: Owner, args: Record<
     }
     case 'list': {
       const theirs = ((args.tags ?? []) as { key: string }[]).filter(({ key }) => !(key in ours));
-      // // Machines are tagged by the launch template: tags in both places would change twice.
+      // Machines are tagged by the launch template: tags in both places would change twice.
       const list = Object.entries(ours).map(([key, value]) => ({ key, value, propagateAtLaunch: false }));
       return { ...args, tags: [...theirs, ...list] };
     }

@@ -36,7 +36,7 @@ const problem = (field: string, message: string): Problem => ({ field, message, 
 export function validateCluster(cluster: WantedCluster, profile: CloudProfile): Problem[] {
   if (cluster.adopt) return validateAdoption(cluster, cluster.adopt, profile);
   const { region, kubernetesVersion, cidrs, pools } = cluster;
-  // // EKS pods take single addresses: nodes do not exhaust a range as they do with a /24 each.
+  // EKS pods take single addresses: nodes do not exhaust a range as they do with a /24 each.
   const uncounted = pools.map((pool) => ({ ...pool, count: 0 }));
   return [
     ...profileProblems({ region, kubernetesVersion, networking: cidrs, pools: uncounted }, profile),
@@ -101,7 +101,7 @@ function rangeProblems({ cidrs, zones, pools }: WantedCluster): Problem[] {
     const message = `EKS takes Services from ${PRIVATE_RANGES.join(', ')} only, ${cidrs.services} lies outside`;
     problems.push(problem('networking.services', message));
   }
-  // // A VPC accepts no second range from another private block (Amazon VPC user guide, "IPv4 CIDR block association
+  // A VPC accepts no second range from another private block (Amazon VPC user guide, "IPv4 CIDR block association
   // restrictions").
   const [first, second] = [nodes && privateOf(nodes), pods && privateOf(pods)];
   if (first && second && first !== second) {

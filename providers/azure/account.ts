@@ -52,7 +52,7 @@ const NEEDED = [
   'Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action',
 ] as const;
 
-/** For a control plane on machines, in addition to the network's. */
+/** For a control plane on machines, in addition to the permissions for the network. */
 const CONTROL_PLANE = [
   'Microsoft.Network/loadBalancers/read',
   'Microsoft.Network/loadBalancers/write',
@@ -128,7 +128,7 @@ async function checkFor(needed: readonly string[], ctx: CloudContext, endpoints:
     });
 
   const about = await get<{ state?: string }>(`${subscription}?api-version=2022-12-01`);
-  // // PastDue and Warned subscriptions work; Disabled and Deleted ones permit no creation.
+  // PastDue and Warned subscriptions work; Disabled and Deleted ones permit no creation.
   if (about?.state === 'Disabled' || about?.state === 'Deleted') {
     throw new CoppiceError('ERR_INFRA_DEPENDENCIES', `subscription ${subscriptionID} is ${about.state.toLowerCase()}`, {
       advice: 'Enable it again, or use another one.',

@@ -127,7 +127,7 @@ export async function lookAtAdopted(
   if (other) throw refuse(`it ${other}`, 'Release it there first.');
   const state = properties.provisioningState ?? '';
   const isStopped = properties.powerState?.code === 'Stopped';
-  // // An adopted cluster with a failed operation must be repaired or released.
+  // An adopted cluster with a failed operation must be repaired or released.
   if (NOT_THERE.includes(state) || isStopped || (BROKEN.includes(state) && !isTaken))
     throw refuse(`it is ${isStopped ? 'Stopped' : state}`, 'Take over a cluster that works.');
   const version = properties.currentKubernetesVersion ?? properties.kubernetesVersion ?? '';
@@ -135,7 +135,7 @@ export async function lookAtAdopted(
   if (wrong) throw refuse(wrong, 'Leave out spec.kubernetes.version to keep what it runs.');
 
   const id = idOf(subscriptionID, { resourceGroup, name });
-  // // Local accounts give access anyway; without Azure RBAC its roles have no effect in the cluster.
+  // Local accounts give access anyway; without Azure RBAC its roles have no effect in the cluster.
   const isByRole = properties.disableLocalAccounts === true && properties.aadProfile?.enableAzureRBAC === true;
   const facts: AdoptedFacts = {
     id,

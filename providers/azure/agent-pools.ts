@@ -27,7 +27,7 @@ const onEveryPool = ({ kubernetesVersion, network }: Cluster): AgentPoolPlan => 
   type: 'VirtualMachineScaleSets',
   osType: 'Linux',
   osSKU: 'Ubuntu',
-  // // Explicit, since AKS chooses an ephemeral disk where it fits into the machine's cache, and another kind
+  // Explicit, since AKS chooses an ephemeral disk where it fits into the machine's cache, and another kind
   // otherwise.
   osDiskType: 'Managed',
   enableNodePublicIP: false,
@@ -70,7 +70,7 @@ export function agentPoolOf(pool: CloudPool, cluster: Cluster, now?: number): Ag
     ...spread(poolZonesOf(pool, cluster.zones)),
     ...(pool.diskGiB !== undefined && { osDiskSizeGB: pool.diskGiB }),
     ...(pool.gpu > 0 && { gpuProfile: { driver: 'Install' } }),
-    // // -1: at most the on-demand price.
+    // -1: at most the on-demand price.
     ...(pool.spot && { scaleSetPriority: 'Spot', scaleSetEvictionPolicy: 'Delete', spotMaxPrice: -1 }),
     nodeLabels: { ...pool.labels, ...(pool.spot && { [SPOT_MARK.key]: SPOT_MARK.value }), [LABELS.pool]: pool.name },
     nodeTaints: [...pool.taints, ...(pool.spot ? [{ ...SPOT_MARK, effect: 'NoSchedule' }] : [])].map(taintText),

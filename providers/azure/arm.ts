@@ -40,7 +40,7 @@ export async function allPages<T>(
     const page = await ask(url);
     found.push(...(page?.value ?? []));
     const link = page?.nextLink || undefined;
-    // // Port and case may be written differently; another scheme is another origin.
+    // Port and case may be written differently; another scheme is another origin.
     if (link !== undefined && URL.parse(link)?.origin !== new URL(management).origin)
       throw dependencyNotReady(`${what}: the list goes on at another host, which is not asked`);
     return link;

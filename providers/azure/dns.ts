@@ -109,7 +109,7 @@ function asked({ before, after }: RecordChange, zone: DNSZone) {
 
 const zoneOf = ({ id, name }: AzureZone, isPrivate: boolean): DNSZone => {
   const group = /\/resourceGroups\/([^/]+)\//i.exec(id)?.[1] ?? '';
-  // // Gardener's zone names include the resource group.
+  // Gardener's zone names include the resource group.
   return { id, alsoKnownAs: [`${group}/${name}`], domain: plainName(name), private: isPrivate };
 };
 
@@ -122,7 +122,7 @@ function written({ type, ttl, values }: RecordSet, isPrivate: boolean): Record<s
     A: () => values.map((ipv4Address) => ({ ipv4Address })),
     AAAA: () => values.map((ipv6Address) => ({ ipv6Address })),
     CNAME: () => ({ cname: values[0] }),
-    // // Strings of at most 255 characters form one text.
+    // Strings of at most 255 characters form one text.
     TXT: () => values.map((value) => ({ value: value.match(/.{1,255}/gs) ?? [''] })),
   }[type]();
   return isPrivate ? { ttl, [smallKey(type)]: records } : { TTL: ttl, [KEYS[type]]: records };

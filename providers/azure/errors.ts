@@ -105,7 +105,7 @@ const RANKS: ReadonlyMap<string, number> = new Map(
 const TOKENS = [
   /\b[A-Z][A-Za-z]*[a-z][A-Z][A-Za-z]*\b/g,
   /\b[a-z]+_[a-z_]+\b/g,
-  // // AKS' format of some codes.
+  // AKS' format of some codes.
   /\bErrCode_([A-Za-z]+)/g,
   /\bcode"?\s*[:=]\s*"?([A-Za-z]+)/gi,
   /\(([A-Z][A-Za-z]+)\)/g,

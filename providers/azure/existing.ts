@@ -98,7 +98,7 @@ export function resourceID(
 
 /** See FindExisting: by the id derived from names, if the resource has the owner's tags. */
 export function existingAt(endpoints: Endpoints, ctx: CloudContext): FindExisting {
-  // // All look-ups happen within minutes: one token suffices.
+  // All look-ups happen within minutes: one token suffices.
   let asked: Promise<EntraToken> | undefined;
   return async (resource, signal) => {
     const { subscriptionID } = credentialsOf(ctx.account);
@@ -106,7 +106,7 @@ export function existingAt(endpoints: Endpoints, ctx: CloudContext): FindExistin
     const finding = FINDINGS[resource.type];
     if (id === undefined || !finding) return undefined;
     if (resource.name === ADOPTED) {
-      // // Its existence and the permission to adopt it were checked before the program started. No further inputs:
+      // Its existence and the permission to adopt it were checked before the program started. No further inputs:
       // azure-native's first read keeps inputs that Azure does not return, so Coppice's tags would count as the
       // cluster's own.
       const { resourceGroupName, resourceName } = resource.inputs;

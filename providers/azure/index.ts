@@ -39,7 +39,7 @@ const layersAt = (endpoints: Endpoints): LayeredCloud => ({
   adopted: { look: (ctx, cluster) => lookAtAdopted(ctx, at(endpoints, ctx), cluster), unseen: unseenCluster },
   classify: ({ text }) => classify(text),
   poolOf: poolOfResource,
-  // // Azure ids consist of names: grants on the network are found by them after a loss of state.
+  // Azure ids consist of names: grants on the network are found by them after a loss of state.
   unmadeNetwork(_, { account, owner }) {
     const network = virtualNetworkID(credentialsOf(account).subscriptionID, owner);
     return { network, subnets: [{ id: `${network}/subnets/${NODES_SUBNET}` }] };

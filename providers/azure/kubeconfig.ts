@@ -40,7 +40,7 @@ async function adminKubeconfig(
   });
   const encoded = answer?.kubeconfigs?.[0]?.value;
   if (!encoded) throw dependencyNotReady(`AKS gave no administrator's kubeconfig of ${name}`);
-  // // People take it from a Secret and use it with kubectl.
+  // People take it from a Secret and use it with kubectl.
   return { kubeconfig: rewriteUntrustedKubeconfig(decoded(encoded), `the kubeconfig that AKS gave of ${name}`) };
 }
 

@@ -77,7 +77,7 @@ export function azureMachines(layers: LayeredCloud, endpoints: (ctx: CloudContex
   ): Promise<ReadonlyMap<string, string>> {
     const keyOf = ({ id, properties: { vmId } }: VirtualMachine) => vmId ?? id;
     const found = hashes.get(ctx.owner.uid) ?? new Map<string, string>();
-    // // Stored first: after a refusal midway, known hashes are not read again.
+    // Stored first: after a refusal midway, known hashes are not read again.
     if (machines.length > 0) hashes.set(ctx.owner.uid, found);
     else hashes.delete(ctx.owner.uid);
     const there = new Set(machines.map(keyOf));
@@ -98,9 +98,9 @@ export function azureMachines(layers: LayeredCloud, endpoints: (ctx: CloudContex
     image: async (_ctx, architecture) => ({ image: IMAGES[architecture] }),
     controlPlane: {
       missing: (ctx) => missingForControlPlane(ctx, endpoints(ctx)),
-      // // A flexible scale set's capacity is its number of machines, so it is already lower.
+      // A flexible scale set's capacity is its number of machines, so it is already lower.
       forget: async () => {},
-      // // All resources of these layers have members or an address.
+      // All resources of these layers have members or an address.
       remade: [],
     },
 
@@ -134,7 +134,7 @@ export function azureMachines(layers: LayeredCloud, endpoints: (ctx: CloudContex
       );
     },
 
-    // // A machine's name is its id in a flexible scale set: Azure/azure-sdk-for-go issue 19588. The capacity follows.
+    // A machine's name is its id in a flexible scale set: Azure/azure-sdk-for-go issue 19588. The capacity follows.
     async remove(ctx, pool, machines) {
       const { token } = await tokenFor(ctx);
       const set = `${providers(ctx)}/Microsoft.Compute/virtualMachineScaleSets/${scaleSetName(ctx.owner, pool)}`;
@@ -165,7 +165,7 @@ function machineOf(
     {
       name,
       pool,
-      // // install.sh names the node like the host, in lower case.
+      // install.sh names the node like the host, in lower case.
       nodeName: (properties.osProfile?.computerName ?? name).toLowerCase(),
       phase: PHASES[properties.provisioningState ?? 'Creating'] ?? 'Failed',
       createdAt: properties.timeCreated ?? '',

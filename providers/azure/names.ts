@@ -76,7 +76,7 @@ export const plainRegion = (name: string): string => name.replaceAll(' ', '').to
 /** Role assignments are named by UUID: a deterministic one, so that a second equal assignment is refused. */
 export function roleAssignmentName(owner: Owner, purpose: string): string {
   const hex = createHash('sha256').update(`${owner.technicalID}/${owner.uid}/${purpose}`).digest('hex');
-  // // RFC 9562, version 8: custom.
+  // RFC 9562, version 8: custom.
   const variant = ((Number.parseInt(hex[16]!, 16) & 3) | 8).toString(16);
   return [
     hex.slice(0, 8),

@@ -100,7 +100,7 @@ function rangeProblems({ cidrs, pools }: WantedCluster): Problem[] {
   const problems: Problem[] = [];
   for (const [key, text] of Object.entries(cidrs)) {
     const range = ipv4Range(text);
-    // // profileProblems reports invalid ranges.
+    // profileProblems reports invalid ranges.
     if (!range) continue;
     const field = `networking.${key}`;
     const reserved = RESERVED_RANGES.find((known) => addressRangesOverlap(range, ipv4Range(known)!));

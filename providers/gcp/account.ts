@@ -33,7 +33,7 @@ const MANAGED: readonly string[] = [
   ...['create', 'get', 'update', 'getIamPolicy', 'setIamPolicy'].map((verb) => `cloudkms.cryptoKeys.${verb}`),
   ...['list', 'destroy'].map((verb) => `cloudkms.cryptoKeyVersions.${verb}`),
   ...['get', 'getIamPolicy', 'setIamPolicy'].map((verb) => `resourcemanager.projects.${verb}`),
-  // // In the cluster: used at the first access, before the cluster's own account replaces it.
+  // In the cluster: used at the first access, before the cluster's own account replaces it.
   'container.clusterRoleBindings.create',
   'container.serviceAccounts.create',
   'container.serviceAccounts.createToken',

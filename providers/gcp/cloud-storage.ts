@@ -53,7 +53,7 @@ export function cloudStorageBuckets(endpoints: (ctx: BackupContext) => Endpoints
       if (found && isAsWanted(found.labels ?? {}, ctx.bucket)) return;
       if (found) refuseForeign(found.labels ?? {}, ctx.bucket);
       const { project } = credentialsOf(ctx.account, ctx.profile);
-      // // Created with all settings in one request, so it is never less protected.
+      // Created with all settings in one request, so it is never less protected.
       if (!found)
         await json(storage, 'POST', '/b', { project }, { name: ctx.bucket.name, location: ctx.region, ...wanted(ctx) });
       else await json(storage, 'PATCH', `/b/${ctx.bucket.name}`, {}, wanted(ctx));

@@ -79,7 +79,7 @@ function federationOf(credentials: CloudAccount['credentials']): Federation {
 
 function keyOf(file: string): Credentials {
   const { type, project_id, private_key_id, private_key, client_email } = parsed(file);
-  // // Other types name a URL or command that returns a token: the operator would request or run it.
+  // Other types name a URL or command that returns a token: the operator would request or run it.
   if (type !== 'service_account') {
     throw unusable(`${KEY_FILE} of the GCP credentials is of type ${String(type)}, not service_account`, MAKE_A_KEY);
   }

@@ -46,7 +46,7 @@ export function cloudDNS(endpoints: Endpoints): DNSZonesClient {
           signal: ctx.signal,
         });
         for (const { name, dnsName, visibility } of answer?.managedZones ?? []) {
-          // // Gardener's zone names include the project.
+          // Gardener's zone names include the project.
           const alsoKnownAs = [`${project}/${name}`];
           found.push({ id: name, alsoKnownAs, domain: plainName(dnsName), private: visibility === 'private' });
         }
@@ -113,7 +113,7 @@ function seen({ name, type, ttl = 0, rrdatas = [] }: GoogleRecordSet): SeenRecor
     ttl,
     values,
     raw: rrdatas,
-    // // Routing policies store their data elsewhere.
+    // Routing policies store their data elsewhere.
     ...(values.length === 0 && { special: true }),
   };
 }

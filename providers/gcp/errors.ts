@@ -35,7 +35,7 @@ const KNOWN: readonly (readonly [code: ErrorCode, source: string, tokens: readon
   ['ERR_INFRA_QUOTA_EXCEEDED', 'global', ['dailyLimitExceeded']],
   ['ERR_INFRA_RATE_LIMITS_EXCEEDED', 'rpc', ['RESOURCE_EXHAUSTED']],
   ['ERR_CONFIGURATION_PROBLEM', 'compute', ['IP_SPACE_EXHAUSTED', 'IP_SPACE_EXHAUSTED_WITH_DETAILS']],
-  // // Accounts, keys and clients that are invalid, disabled or deleted: retries may never succeed.
+  // Accounts, keys and clients that are invalid, disabled or deleted: retries may never succeed.
   [
     'ERR_INFRA_UNAUTHENTICATED',
     'oauth',
@@ -44,7 +44,7 @@ const KNOWN: readonly (readonly [code: ErrorCode, source: string, tokens: readon
   ['ERR_INFRA_UNAUTHENTICATED', 'service', ['ACCESS_TOKEN_EXPIRED', 'ACCOUNT_STATE_INVALID', 'CREDENTIALS_MISSING']],
   ['ERR_INFRA_UNAUTHENTICATED', 'global', ['authError', 'unauthorized', 'expired']],
   ['ERR_INFRA_UNAUTHENTICATED', 'rpc', ['UNAUTHENTICATED']],
-  // // Faults of the project, not the caller: also reported as PERMISSION_DENIED, but no permission would help.
+  // Faults of the project, not the caller: also reported as PERMISSION_DENIED, but no permission would help.
   [
     'ERR_INFRA_DEPENDENCIES',
     'service',

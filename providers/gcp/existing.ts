@@ -71,7 +71,7 @@ const LOOKUPS: Readonly<Record<string, Lookup>> = {
   'gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager': regional('instanceGroupManagers'),
   'gcp:compute/subnetwork:Subnetwork': regional('subnetworks'),
   'gcp:compute/router:Router': routers,
-  // // Part of its router.
+  // Part of its router.
   'gcp:compute/routerNat:RouterNat': {
     api: compute,
     path: (place) => routers.path({ ...place, name: computeName(place.owner, 'router') }),
@@ -129,12 +129,12 @@ export function existingAt(endpoints: Endpoints, ctx: CloudContext): FindExistin
     const name = inputs.name ?? inputs.accountId;
     if (!lookup || typeof name !== 'string') return undefined;
     const isTakenOver = logicalName === ADOPTED;
-    // // Only the program knows the names of an adopted cluster.
+    // Only the program knows the names of an adopted cluster.
     const cluster = isTakenOver ? name : textOf(inputs.cluster, clusterName(ctx.owner));
     const location = textOf(inputs.location, ctx.region);
     const place: Place = { endpoints, project, region: ctx.region, owner: ctx.owner, name, cluster, location };
     const path = lookup.path(place);
-    // // Its existence and the permission to adopt it were checked before the program started.
+    // Its existence and the permission to adopt it were checked before the program started.
     if (isTakenOver) return { id: path, retain: true };
     token ??= accessToken({ ...ctx, signal }, endpoints);
     const answer = await callGoogle<object>(

@@ -87,7 +87,7 @@ export function gcpMachines(layers: LayeredCloud, endpoints: (ctx: CloudContext)
     controlPlane: {
       missing: (ctx) => missingForControlPlane(ctx, endpoints(ctx)),
 
-      // // The group replaces no failed machine, and continues to count it.
+      // The group replaces no failed machine, and continues to count it.
       async forget(ctx, pool, names, listed) {
         const what = `machines of pool ${pool} cannot be listed`;
         const answer = await ask<{ managedInstances?: { instance: string; currentAction?: string }[] }>(
@@ -98,7 +98,7 @@ export function gcpMachines(layers: LayeredCloud, endpoints: (ctx: CloudContext)
         );
         const instances = (answer?.managedInstances ?? []).flatMap(({ instance, currentAction }) => {
           const [zone, , name = ''] = instance.split('/').slice(-3);
-          // // With any other action the group is creating or deleting it.
+          // With any other action the group is creating or deleting it.
           const isLost = currentAction === 'NONE' && !listed.includes(name);
           return names.includes(name) || isLost ? [`zones/${zone}/instances/${name}`] : [];
         });
@@ -127,9 +127,9 @@ export function gcpMachines(layers: LayeredCloud, endpoints: (ctx: CloudContext)
         `${group(ctx, pool)}/listErrors`,
         `errors of pool ${pool} cannot be listed`,
       );
-      // // Google's order is undefined.
+      // Google's order is undefined.
       const [newest] = (answer?.items ?? []).sort((a, b) => timeOf(b) - timeOf(a));
-      // // Errors stay listed for an hour after they are resolved.
+      // Errors stay listed for an hour after they are resolved.
       const age = ctx.now().getTime() - timeOf(newest);
       return newest?.error && age < RECENT_MS
         ? `${newest.error.code}: ${newest.error.message?.split('\n')[0]?.slice(0, 300)}`

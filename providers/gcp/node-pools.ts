@@ -61,7 +61,7 @@ export function nodePoolsOf(pools: readonly CloudPool[], clusterZones: readonly 
 function planOf(pool: CloudPool, zones: string[], size: NodePoolPlan['size'], key: string): NodePoolPlan {
   const type = acceleratorOf(pool.machineType);
   const accelerator = pool.gpu > 0 && type !== undefined ? { type, count: pool.gpu } : undefined;
-  // // Immutable properties of a node pool; its kind too, since names of two pools may join to the same text.
+  // Immutable properties of a node pool; its kind too, since names of two pools may join to the same text.
   const fixed = [
     pool.name,
     'nodes' in size ? zones : 'autoscaled',
@@ -71,7 +71,7 @@ function planOf(pool: CloudPool, zones: string[], size: NodePoolPlan['size'], ke
   ];
   return {
     key,
-    // // A DNS label may begin with a digit, a name at Google may not.
+    // A DNS label may begin with a digit, a name at Google may not.
     name: `${/^[a-z]/.test(key) ? '' : 'p-'}${key}-${shortHash(JSON.stringify(fixed))}`,
     pool,
     zones,

@@ -97,11 +97,11 @@ async function end(
     return answer.nextPageToken;
   });
   if (instances.length === 0) return;
-  // // A node concurrently deleted by others is skipped and not counted twice.
+  // A node concurrently deleted by others is skipped and not counted twice.
   const body = { instances, skipInstancesOnValidationError: true };
   let operation = await ask<Operation>(`${group}/deleteInstances`, what, body);
   const operations = group.replace(/\/instanceGroupManagers\/.*$/, '/operations');
-  // // Not by the method `wait`, which answers after two minutes, longer than the timeout here.
+  // Not by the method `wait`, which answers after two minutes, longer than the timeout here.
   for (
     let waited = 0, wait = 100;
     operation.status !== 'DONE';

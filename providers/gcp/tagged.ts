@@ -66,7 +66,7 @@ const POOLED: Readonly<Record<string, { part: string; name: RegExp }>> = {
 function partOf(assetType: string, name: string, { technicalID }: Partial<Owner>): Pick<TaggedResource, 'part'> {
   const pooled = POOLED[assetType];
   if (!pooled || technicalID === undefined) return {};
-  // // Long technical IDs are truncated, depending on the length of the pool's name.
+  // Long technical IDs are truncated, depending on the length of the pool's name.
   const ends = [...name.matchAll(/-/g)].map(({ index }) => name.slice(index + 1));
   const own = ends.find((end) => computeName({ technicalID }, end) === name);
   const pool = own && pooled.name.exec(own)?.[1];

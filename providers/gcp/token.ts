@@ -30,7 +30,7 @@ const TOKENS = new Exchanges<GoogleToken>();
  */
 export async function accessToken(ctx: Context, endpoints: Endpoints): Promise<GoogleToken> {
   const { proof } = credentialsOf(ctx.account, ctx.profile);
-  // // The metadata server caches its tokens.
+  // The metadata server caches its tokens.
   if (proof === 'machine') return machineToken(ctx, endpoints);
   const parts = hasKey(proof)
     ? ['key', endpoints.oauth, proof.email, proof.privateKey, proof.keyID ?? '']
@@ -159,7 +159,7 @@ function readKey(pem: string): KeyObject {
     const key = createPrivateKey(pem);
     if (key.asymmetricKeyType === 'rsa') return key;
   } catch {
-    // // Reported below: Node's message may quote the key.
+    // Reported below: Node's message may quote the key.
   }
   throw new CoppiceError(
     'ERR_INFRA_UNAUTHENTICATED',

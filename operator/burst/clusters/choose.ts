@@ -262,8 +262,8 @@ function judged(
 }
 
 /**
- * Order of choices: in time first (of late ones the quickest), then priority, then (if asked) whole coverage, then cost
- * in total or per replica.
+ * Order of candidates: those that start in time (otherwise the quickest), then priority, then those that serve all of the
+ * work (with `wholeFirst`), then cost in total or per replica.
  */
 const better =
   (wholeFirst: boolean, limits: Limits) =>

@@ -9,7 +9,7 @@ import type { GrantOrder, WorkVerdict } from './plan-model.ts';
 import { stateOf } from './room.ts';
 import { nodesText } from './words.ts';
 
-/** Raised grants for waiting pods in the policy's clusters. */
+/** Grants (nodes that budgets count) that the policy raises in its clusters, so that waiting pods fit. */
 export interface Raised {
   readonly raises: readonly GrantOrder[];
   readonly verdicts: readonly WorkVerdict[];

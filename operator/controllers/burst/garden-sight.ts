@@ -170,7 +170,10 @@ export const waitingPods = (
     .slice(0, MOST_PENDING)
     .map(fitPod);
 
-/** Pending pods for which a cluster's autoscaler would buy nodes, without those that a node was bought for in vain. */
+/**
+ * Pending pods for which a cluster's autoscaler would buy nodes. Excludes pods that stayed pending after a node was bought
+ * for them.
+ */
 export function lackingPods(deps: BurstSightDependencies, cluster: WorkerCluster): FitPod[] {
   const pods = deps.openClusters.get(keyOf(cluster))?.pods.list() ?? [];
   const { demands } = pendingDemand(pods, { isNominationLive: () => false });
@@ -281,8 +284,8 @@ export function emptyingIn(deps: BurstSightDependencies, hub: Hub, cluster: Work
     hasBegun: drained?.reason === 'Draining' || drained?.status === 'True',
     isDone: drained?.status === 'True',
     refused: drained?.reason === 'DrainNotPossible' ? drained.message : undefined,
-    // Room is checked by the plan in each cycle, by nodes. The membership uses sums that its members reported a moment
-    // ago.
+    // A room message of the membership is only an explanation: the plan checks room per node itself, and the membership
+    // knows only sums, which may be stale.
     because: noRoom?.message ?? (left && `pod ${keyOf(left)} is there`),
   };
 }

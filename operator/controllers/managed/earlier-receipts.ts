@@ -85,8 +85,8 @@ const written = z.object({
 });
 
 /**
- * The trustworthy part of a receipt in the old place; or why none, a clause. Pure. Its place and its UID, which tenants
- * cannot choose, prove its cluster; the endpoint must be confirmed by the cloud.
+ * Returns the trusted fields of a receipt in the old place, or the reason (a clause) why there are none. Tenants cannot
+ * choose place and UID of a receipt, so both identify the cluster. The cloud must confirm the endpoint. Pure.
  * @param key `namespace/name` of the cluster beside it
  */
 function earlierReceipt(

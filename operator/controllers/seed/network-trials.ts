@@ -80,7 +80,7 @@ export class NetworkTrials {
       log.info({ seed: name, ...result }, 'it was tried whether the network of a seed enforces NetworkPolicies');
       news(name);
     } catch {
-      // Abort: the operator ends.
+      // Only an abort rejects: the operator is shutting down.
     } finally {
       seen.isTrying = false;
     }

@@ -69,7 +69,7 @@ function requests(ranges: Ranges): Record<string, CertificateRequest> {
       ipAddresses: [ranges.nodeAddress],
       usages: ['server'],
     },
-    // // containerd of the seed and of machines pulls images from it: an impostor at its address must be rejected.
+    // containerd of the seed and of machines pulls images from it: an impostor at its address must be rejected.
     [IMAGE_MIRROR_CERTIFICATE]: {
       commonName: 'coppice:image-mirror',
       ipAddresses: [ranges.nodeAddress],

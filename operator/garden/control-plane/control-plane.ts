@@ -67,7 +67,7 @@ export function etcdProcess(directory: StateDirectory, state: GardenState, file:
       `--data-dir=${directory.path('etcd')}`,
       `--listen-client-urls=${client}`,
       `--advertise-client-urls=${client}`,
-      // // No client uses JSON here, and serving gRPC on the same port costs API servers more: JSON gets an arbitrary
+      // No client uses JSON here, and serving gRPC on the same port costs API servers more: JSON gets an arbitrary
       // free port.
       '--listen-client-http-urls=https://127.0.0.1:0',
       `--listen-peer-urls=${peer}`,
@@ -109,7 +109,7 @@ export async function apiServerProcess(
       ...(egress ? [`--egress-selector-config-file=${egress}`] : []),
       '--bind-address=127.0.0.1',
       `--secure-port=${ports.apiserver}`,
-      // // Address for pods of the seed: the daemon listens there and forwards.
+      // Address for pods of the seed: the daemon listens there and forwards.
       `--advertise-address=${ranges.nodeAddress}`,
       `--service-cluster-ip-range=${ranges.services}`,
       `--etcd-servers=https://127.0.0.1:${ports.etcd}`,
@@ -122,7 +122,7 @@ export async function apiServerProcess(
       `--authentication-config=${authentication}`,
       `--encryption-provider-config=${pki(ENCRYPTION_CONFIGURATION)}`,
       '--authorization-mode=Node,RBAC',
-      // // kube-proxy of the seed honours a Service's externalIPs without checking them: a tenant's could capture
+      // kube-proxy of the seed honours a Service's externalIPs without checking them: a tenant's could capture
       // control planes' traffic.
       '--enable-admission-plugins=NodeRestriction,DenyServiceExternalIPs',
       '--allow-privileged=true',

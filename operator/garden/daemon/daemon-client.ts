@@ -15,7 +15,7 @@ export async function daemonClient(directory: StateDirectory): Promise<KubeClien
   if (admin === undefined) throw new Error("the garden's kubeconfig is missing");
   return new KubeClient({
     ...parseUntrustedKubeconfig(admin, "the garden's kubeconfig"),
-    // // The administrator has no rights before the bindings exist. A new certificate is issued after expiry.
+    // The administrator has no rights before the bindings exist. A new certificate is issued after expiry.
     credentials: () => issueDaemon(directory, new Date()),
     limits: TENANT_LIMITS,
     userAgent: 'coppice-garden',

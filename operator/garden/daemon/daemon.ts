@@ -111,7 +111,7 @@ class Daemon {
       setInterval(() => void boundLogs(this.#directory.path('log')).catch(() => {}), HOUSEKEEPING_MS),
       setInterval(() => void this.#renew(), RENEWAL_MS),
     ];
-    // // Processes of an earlier daemon keep running if this one cannot start.
+    // Processes of an earlier daemon keep running if this one cannot start.
     const isRunning = await runsSomething(this.#directory);
     let failure: unknown;
     try {
@@ -132,7 +132,7 @@ class Daemon {
     this.#status.set(failure ? { phase: 'failed', error: message } : { phase: 'stopped' });
     await this.#status.flush();
     process.exitCode = failure ? 1 : 0;
-    // // Handles left open by a failed start must not keep a stopped garden's process alive.
+    // Handles left open by a failed start must not keep a stopped garden's process alive.
     setTimeout(() => process.exit(), 500).unref();
   }
 
@@ -153,9 +153,9 @@ class Daemon {
     const foreign = await readText(this.#directory.seedKubeconfig);
     const possible = foreign ? {} : await this.#seedPossible();
     const isLocal = !foreign && possible.why === undefined;
-    // // Only a garden that is its own seed has nodes and pods to schedule.
+    // Only a garden that is its own seed has nodes and pods to schedule.
     const placing = isLocal ? early(tools.ensure(['kube-scheduler'])) : undefined;
-    // // Requested separately: a joint request would report a missing tool only after the last build.
+    // Requested separately: a joint request would report a missing tool only after the last build.
     const installed = isLocal ? early(tools.ensure(INSTALLED_TOOLS)) : undefined;
     if (isLocal) void early(tools.ensure(NODE_TOOLS));
     this.#tellOfSeed(possible);
@@ -169,7 +169,7 @@ class Daemon {
     await this.#certify();
     await ensureSecretsEncryption(this.#directory, new Date());
 
-    // // No build of minutes begins when its result could not run here.
+    // No build of minutes begins when its result could not run here.
     const files = await (installed ? Promise.race([first, installed.then(() => first)]) : first);
     this.#say('control plane', 'starting etcd and the API server');
     await this.#supervisor.start(etcdProcess(this.#directory, this.#state, files.etcd));
@@ -285,7 +285,7 @@ class Daemon {
     const inventoried = await inventoryManifests(this.#client!, inventory);
     const all = [...objects, ...inventoried];
     await applyKinds(this.#client!, all, this.#stopping.signal);
-    // // Its process takes a second to load, while the objects it will read are applied.
+    // Its process takes a second to load, while the objects it will read are applied.
     const most = seed === 'local' ? mostMachines(thisComputer()) : undefined;
     await Promise.all([applyObjects(this.#client!, all, this.#stopping.signal, most), this.#startOperator()]);
     if (!inventory) {
@@ -307,13 +307,13 @@ class Daemon {
         ...childEnvironment(),
         COPPICE_HOME: this.#directory.home,
         COPPICE_GARDEN_KUBECONFIG: this.#directory.kubeconfigFile('operator'),
-        // // A laptop has no cloud accounts: cloud profiles use the simulated provider, which marks itself as such.
+        // A laptop has no cloud accounts: cloud profiles use the simulated provider, which marks itself as such.
         COPPICE_SIMULATE_CLOUDS: 'true',
-        // // The machine belongs to the one person who runs the garden.
+        // The machine belongs to the one person who runs the garden.
         COPPICE_LOCAL_MACHINES: 'allowed',
-        // // Other clusters on this machine and in surrounding networks.
+        // Other clusters on this machine and in surrounding networks.
         COPPICE_ATTACHED_NETWORKS: '127.0.0.0/8,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,::1/128,fc00::/7',
-        // // The supervisor ensures a single operator, which need not wait for its own old lease after a crash.
+        // The supervisor ensures a single operator, which need not wait for its own old lease after a crash.
         COPPICE_IDENTITY: `garden-${this.#state.id}`,
       },
       inputs: [this.#directory.kubeconfigFile('operator')],

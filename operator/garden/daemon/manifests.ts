@@ -32,7 +32,7 @@ export const localSeed = (ranges: Ranges, mirror: ImageMirror, rootless = false)
       providerConfig: { imageMirror: mirror.url, ...(mirror.ca && { imageMirrorCA: mirror.ca }) },
     },
     networks: { pods: ranges.pods, nodes: ranges.nodes, services: ranges.services },
-    // // The host has no route to ClusterIPs of a rootless seed.
+    // The host has no route to ClusterIPs of a rootless seed.
     exposure: rootless ? { type: 'NodePort', address: '127.0.0.1' } : { type: 'ClusterIP' },
   },
 });
@@ -59,7 +59,7 @@ export const foreignSeed = (kubeconfig: string, networks: { pods: string; servic
       provider: { type: 'local', region: 'local' },
       networks,
       kubeconfigRef: SEED_SECRET,
-      // // The operator is outside that cluster and cannot reach its ClusterIPs.
+      // The operator is outside that cluster and cannot reach its ClusterIPs.
       exposure: { type: 'NodePort' },
       machineImage: 'kindest/node',
     },

@@ -19,7 +19,7 @@ export async function prepareState(
   const before = await directory.read();
   const known = await knownFields(directory);
   await writeIfChanged(directory.fieldsFile, JSON.stringify(known, undefined, 1));
-  // // A rootless seed's network is not connected to the host's.
+  // A rootless seed's network is not connected to the host's.
   const isJoined = seed === 'local' && !rootless;
   const occupied = isJoined ? await occupiedRanges(networkNames(directory.id).link) : [];
   const chosen = before ? await chosenBefore(directory, before, occupied, say) : await choose(directory.id, occupied);
@@ -56,7 +56,7 @@ export async function keptPorts(
   isFree = isPortFree,
 ): Promise<Ports> {
   const own = await Promise.all(['etcd', 'kube-apiserver'].map((name) => runsStill(directory.pidFile(name))));
-  // // Coppice's own left-over processes hold them: they are taken over or ended later.
+  // Coppice's own left-over processes hold them: they are taken over or ended later.
   if (own.includes(true)) return ports;
   const free = await Promise.all(Object.values(ports).map((port) => isFree(port)));
   return free.every(Boolean) ? ports : choosePorts(id, isFree);

@@ -44,7 +44,7 @@ export class DNSRelay {
   constructor(relayed: Relayed) {
     this.#relayed = relayed;
     relayed.udp.on('message', (question, from) => void this.#answer(question, from));
-    // // The client of an undeliverable answer or failed connection is gone.
+    // The client of an undeliverable answer or failed connection is gone.
     relayed.udp.on('error', () => {});
     relayed.tcp.on('error', () => {});
     relayed.tcp.on('connection', (socket: Socket) => void this.#connect(socket));
@@ -63,7 +63,7 @@ export class DNSRelay {
       try {
         this.#relayed.udp.send(answer, from.port, from.address, () => {});
       } catch {
-        // // Closed meanwhile.
+        // Closed meanwhile.
       }
     };
     if (this.#questions >= MOST_QUESTIONS) return send(failure(question));
@@ -107,7 +107,7 @@ export class DNSRelay {
 /** The server's answer to this question; undefined when none comes in time. */
 function ask({ host, port }: Resolver, question: Buffer): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
-    // // A separate port for each question makes answers hard to guess.
+    // A separate port for each question makes answers hard to guess.
     const socket = createSocket(isIP(host.replace(/%.*$/, '')) === 6 ? 'udp6' : 'udp4');
     const timer = setTimeout(() => done(undefined), PATIENCE_MS);
     let isDone = false;
@@ -123,7 +123,7 @@ function ask({ host, port }: Resolver, question: Buffer): Promise<Buffer | undef
       const isAnswer = answer.length >= HEADER_BYTES && answer[2]! >= 0x80;
       if (isAnswer && answer.readUInt16BE() === question.readUInt16BE()) done(answer);
     });
-    // // A connected socket: the kernel drops datagrams of other senders.
+    // A connected socket: the kernel drops datagrams of other senders.
     socket.connect(port, host, ((failed?: Error) => {
       if (failed) done(undefined);
       else if (!isDone) socket.send(question, (error) => error && done(undefined));

@@ -102,7 +102,7 @@ export class Egress {
       if (hosts instanceof Error) throw hosts;
       await this.#restrict(policy, hosts);
     } catch (error) {
-      // // Access that cannot be restricted as required is closed.
+      // Access that cannot be restricted as required is closed.
       await this.#shut();
       throw error;
     }
@@ -132,7 +132,7 @@ export class Egress {
       );
       if (isThere !== isWanted) await change(isWanted ? '-I' : '-D');
     };
-    // // New connections only; answers to this machine use the same interface.
+    // New connections only; answers to this machine use the same interface.
     const begins = ['-o', SEED_LINK, '-m', 'conntrack', '--ctstate', 'NEW'];
     await rule(policy !== 'all', 'filter', 'FORWARD', ...begins, '-j', 'REJECT');
     await rule(true, 'nat', 'POSTROUTING', '-o', INTERFACE, '-j', 'MASQUERADE');
@@ -191,7 +191,7 @@ export class Egress {
     return {
       name: PROCESS,
       command: [
-        // // Its sandbox unmounts everything, which would affect the host's shared mounts.
+        // Its sandbox unmounts everything, which would affect the host's shared mounts.
         ...['unshare', '--mount', '--propagation', 'private', '--', file],
         ...['--netns-type=path', '--configure', '--mtu=1500', `--cidr=${egressRange(state.ranges).range}`],
         ...['--disable-host-loopback', '--disable-dns', '--enable-sandbox', '--enable-seccomp'],

@@ -39,9 +39,9 @@ export function routeExceptions(policy: EgressPolicy, ranges: Ranges, hosts: rea
   const refused = [...NEVER, egressRange(ranges).resolver, ...(policy === 'all' ? [] : PRIVATE)];
   return new Map<string, Way>([
     ...refused.map((range): [string, Way] => [range, 'unreachable']),
-    // // Through outbound access these would reach this machine as its own, past its firewall.
+    // Through outbound access these would reach this machine as its own, past its firewall.
     ...hosts.map((host): [string, Way] => [host, policy === 'all' ? 'link' : 'unreachable']),
-    // // A process on the node needs a route to a Service before kube-proxy's rules apply.
+    // A process on the node needs a route to a Service before kube-proxy's rules apply.
     [ranges.services, 'link'],
   ]);
 }
@@ -63,7 +63,7 @@ export function routeCommands(
   const way = ({ type }: RouteEntry): Way => (type === 'unreachable' ? 'unreachable' : 'link');
   const ours = new Map(shown.filter(({ protocol }) => protocol === PROTOCOL).map((route) => [route.dst, way(route)]));
   const link = `via ${ranges.hostAddress} dev ${SEED_LINK}`;
-  // // Gardens of an older Coppice routed all other traffic to this machine, which forwards it where it is a router.
+  // Gardens of an older Coppice routed all other traffic to this machine, which forwards it where it is a router.
   const isOld = shown.some(({ dst, dev }) => dst === 'default' && dev === SEED_LINK);
   return [
     ...[...wanted]

@@ -14,7 +14,7 @@ export async function whyNoNodes(): Promise<string | undefined> {
   try {
     await run(['unshare', '--mount', '--net', '--propagation', 'private', 'mount', '-t', 'tmpfs', 'coppice', '/mnt']);
   } catch (error) {
-    // // The daemon installs the command first, where it can.
+    // The daemon installs the command first, where it can.
     if (error instanceof CommandError && error.isNotInstalled) return undefined;
     return `this process may not mount file systems or create namespaces (${(error as Error).message})`;
   }

@@ -28,7 +28,7 @@ export function layoutFrom(mountinfo: string): CgroupLayout | undefined {
     const type = after?.split(' ')[0];
     if (type === 'cgroup') v1.push(point);
     if (type === 'cgroup2' && point === ROOT) v2 = point;
-    // // Beside version 1 it controls nothing, but container runtimes create groups there too.
+    // Beside version 1 it controls nothing, but container runtimes create groups there too.
     else if (type === 'cgroup2') v1.push(point);
   }
   if (v2) return { version: 2, hierarchies: [v2], tracker: v2 };

@@ -31,7 +31,7 @@ export async function endCommands(): Promise<void> {
     try {
       if (pid !== undefined) process.kill(-pid, 'SIGKILL');
     } catch {
-      // // Already ended, but not yet reported.
+      // Already ended, but not yet reported.
     }
   }
   await Promise.allSettled(ended);
@@ -54,7 +54,7 @@ export function run(command: readonly string[], options: RunOptions = {}): Promi
     const child = spawn(file, args, {
       stdio: ['pipe', 'pipe', 'pipe'],
       timeout: options.timeoutMs ?? 60_000,
-      // // Ctrl-C during a stop must not interrupt the commands of the stop.
+      // Ctrl-C during a stop must not interrupt the commands of the stop.
       detached: true,
     });
     running.add(child);
@@ -82,7 +82,7 @@ export function run(command: readonly string[], options: RunOptions = {}): Promi
       if (code === 0) void Promise.resolve(output).then(() => resolve(stdout));
       else reject(new CommandError(command, stderr, signal ? `ended by ${signal}` : `exit code ${code}`));
     });
-    // // A command that ignores its input may exit before the write.
+    // A command that ignores its input may exit before the write.
     child.stdin.on('error', () => {});
     child.stdin.end(options.input ?? '');
   });

@@ -22,7 +22,7 @@ export async function raiseHostLimits(): Promise<void> {
     try {
       await writeFile(file, String(minimum));
     } catch {
-      // // A read-only /proc/sys: fewer machines fit then.
+      // A read-only /proc/sys: fewer machines fit then.
       continue;
     }
     changed[file] = { was, set: String(minimum) };

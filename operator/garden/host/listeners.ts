@@ -102,17 +102,17 @@ const bind = (address: string, port: number): Promise<Socket> =>
 /** The process in the namespace. It exits when its parent has the sockets, or is gone. */
 async function serveAsChild(port: number, wanted: readonly Wanted[]): Promise<void> {
   process.on('disconnect', () => process.exit(0));
-  // // A parent killed during the hand-over does not always close the channel: two such processes were found a garden
+  // A parent killed during the hand-over does not always close the channel: two such processes were found a garden
   // later.
   setTimeout(() => process.exit(1), HANDOVER_MS);
   try {
-    // // All or none are handed over: later ones would stay open after the parent has given up.
+    // All or none are handed over: later ones would stay open after the parent has given up.
     const sockets = await Promise.all(
       wanted.map(({ protocol, host }) => (protocol === 'tcp' ? listen(host, port) : bind(host, port))),
     );
     for (const socket of sockets) {
       await new Promise((resolve) => process.send?.({ opened: true } satisfies Opened, socket, undefined, resolve));
-      // // New connections would otherwise be accepted here too, and lost with this process.
+      // New connections would otherwise be accepted here too, and lost with this process.
       await new Promise<void>((resolve) => void socket.close(() => resolve()));
     }
     process.send?.({ done: true } satisfies HandedOver);

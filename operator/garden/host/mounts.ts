@@ -56,11 +56,11 @@ export async function setUpMounts(mounts: SeedMounts): Promise<boolean> {
   if (await isMountPoint(file)) return false;
   await tearDownMounts(mounts.folder);
   await mkdir(mounts.folder, { recursive: true, mode: 0o700 });
-  // // A namespace file can only be mounted where mounts do not propagate.
+  // A namespace file can only be mounted where mounts do not propagate.
   await run(['mount', '-n', '--bind', mounts.folder, mounts.folder]);
   await run(['mount', '-n', '--make-private', mounts.folder]);
   await writeFile(file, '');
-  // // Later mounts of the host propagate inside, none outside.
+  // Later mounts of the host propagate inside, none outside.
   await run(['unshare', `--mount=${file}`, '--propagation', 'slave', 'true']);
   const room = join(mounts.folder, 'run');
   await mkdir(room, { recursive: true });
@@ -91,7 +91,7 @@ export function mountScript(
   const others = entries.filter(([path]) => !path.startsWith('/run/'));
   return [
     ...others.map(([path, source]) => `mount -n --bind ${quote(source)} ${quote(path)}`),
-    // // Sources may be below the old /run, so they are bound before the new one hides it.
+    // Sources may be below the old /run, so they are bound before the new one hides it.
     `mount -n -t tmpfs -o mode=0755,nosuid,nodev coppice-run ${quote(room)}`,
     ...below.flatMap(([path, source]) => {
       const target = quote(join(room, path.slice('/run'.length)));
@@ -105,7 +105,7 @@ export function mountScript(
         `if [ -e /proc/sys/${name} ]; then echo ${value} >${fake}; mount -n --bind ${fake} /proc/sys/${name}; fi`,
       ];
     }),
-    // // Mounts of a container must propagate within the seed. A shared mount cannot be moved, hence last.
+    // Mounts of a container must propagate within the seed. A shared mount cannot be moved, hence last.
     'mount -n --make-rshared /',
   ].join('\n');
 }

@@ -53,11 +53,11 @@ const SETTINGS: Record<string, string> = {
   'net/ipv4/ip_forward': '1',
   'net/ipv4/conf/all/rp_filter': '0',
   'net/ipv4/conf/default/rp_filter': '0',
-  // // Pods get an immediate answer for refused addresses, however often they retry.
+  // Pods get an immediate answer for refused addresses, however often they retry.
   'net/ipv4/icmp_ratelimit': '0',
-  // // Service traffic between pods on one bridge must pass kube-proxy's rules.
+  // Service traffic between pods on one bridge must pass kube-proxy's rules.
   'net/bridge/bridge-nf-call-iptables': '1',
-  // // Pods have automatic IPv6 addresses, by which they would bypass NetworkPolicies.
+  // Pods have automatic IPv6 addresses, by which they would bypass NetworkPolicies.
   'net/bridge/bridge-nf-call-ip6tables': '1',
 };
 
@@ -88,7 +88,7 @@ export async function setUpNetwork(names: NetworkNames, ranges: Ranges): Promise
       'link set lo up',
       `address add ${ranges.nodeAddress}/24 dev ${SEED_LINK}`,
       `link set ${SEED_LINK} up`,
-      // // Without a querier a snooping bridge may drop the multicast by which machines find each other.
+      // Without a querier a snooping bridge may drop the multicast by which machines find each other.
       `link add ${POD_BRIDGE} type bridge mcast_snooping 0`,
       `link set ${POD_BRIDGE} up`,
     ].join('\n'),
@@ -102,16 +102,16 @@ export async function setUpNetwork(names: NetworkNames, ranges: Ranges): Promise
 export const rootlessNetworkScript = ({ nodeAddress, services }: Ranges): string =>
   [
     'ip link set lo up',
-    // // Carries the node's address; its other end is unconnected.
+    // Carries the node's address; its other end is unconnected.
     `ip link add ${SEED_LINK} type veth peer name ${SEED_LINK}-end`,
     `ip address add ${nodeAddress}/24 dev ${SEED_LINK}`,
     `ip link set ${SEED_LINK} up`,
     `ip link set ${SEED_LINK}-end up`,
-    // // The kernel needs a route before kube-proxy's rules translate a Service address.
+    // The kernel needs a route before kube-proxy's rules translate a Service address.
     `ip route add ${services} dev ${SEED_LINK}`,
     `ip link add ${POD_BRIDGE} type bridge mcast_snooping 0`,
     `ip link set ${POD_BRIDGE} up`,
-    // // A kernel may deny some of them to users who are not root on the host.
+    // A kernel may deny some of them to users who are not root on the host.
     settingsScript(' || :'),
   ].join('\n');
 
@@ -141,7 +141,7 @@ export async function tearDownNetwork(names: NetworkNames): Promise<void> {
 const ABSENT = /Cannot find device|No such file or directory/;
 
 function ignoreAbsent(error: unknown): void {
-  // // Without the command `ip` none of this was ever created.
+  // Without the command `ip` none of this was ever created.
   const isAbsent = error instanceof CommandError && (error.isNotInstalled || ABSENT.test(error.stderr));
   if (!isAbsent) throw error;
 }

@@ -10,7 +10,7 @@ export function parseLocalAddresses(trie: string): string[] {
   let isOurTable = false;
   let address = '';
   for (const line of trie.split('\n')) {
-    // // Transparent proxies have tables in which all addresses are local.
+    // Transparent proxies have tables in which all addresses are local.
     if (/^\S/.test(line)) isOurTable = /^(Main|Local):/.test(line);
     address = /\|-- (\S+)$/.exec(line)?.[1] ?? address;
     const bits = /^\s+\/(\d+) \S+ LOCAL$/.exec(line)?.[1];
@@ -35,7 +35,7 @@ function ownAddresses6(): string[] {
   try {
     return parseLocalAddresses6(readFileSync('/proc/net/if_inet6', 'utf8'));
   } catch (error) {
-    // // A kernel without IPv6 lacks this file.
+    // A kernel without IPv6 lacks this file.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw error;
   }

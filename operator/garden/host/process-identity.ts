@@ -28,7 +28,7 @@ export async function identityOf(pid: number, boot = bootID()): Promise<ProcessI
   if (boot === '') return begunByPs(pid);
   try {
     const stat = await readFile(`/proc/${pid}/stat`, 'latin1');
-    // // The command's name is in parentheses and may contain blanks; the start time is the 20th field after it.
+    // The command's name is in parentheses and may contain blanks; the start time is the 20th field after it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return fields[0] === 'Z' ? undefined : { pid, started: `${boot}/${fields[19]}` };
   } catch {

@@ -25,7 +25,7 @@ interface EgressRange {
 
 /** The range next to the nodes'. Pure: gardens created before outbound access have it too. */
 export function egressRange({ nodeAddress }: Pick<Ranges, 'nodeAddress'>): EgressRange {
-  // // The /24 after the node's.
+  // The /24 after the node's.
   const range = `${nthAddress(`${nodeAddress}/23`, 256)}/24`;
   return { range, gateway: nthAddress(range, 2), resolver: nthAddress(range, 3) };
 }

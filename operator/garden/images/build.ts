@@ -47,7 +47,7 @@ const CHUNK = 1024 * 1024;
 const COMPRESSION = {
   params: { [constants.ZSTD_c_compressionLevel]: 1 },
   chunkSize: CHUNK,
-  // // One chunk at a time: output bytes otherwise depend on when the stream learns of its end.
+  // One chunk at a time: output bytes otherwise depend on when the stream learns of its end.
   writableHighWaterMark: 1,
 };
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -117,7 +117,7 @@ async function build(spec: ImageSpec, toolsDir: string, key: string): Promise<st
 /** Updates an image's date: images in use are kept, and the mirror serves the latest of a name. */
 async function markUsed(file: string): Promise<void> {
   const now = new Date();
-  // // A user with read access only uses the file as it is.
+  // A user with read access only uses the file as it is.
   await utimes(file, now, now).catch(() => {});
 }
 
@@ -126,7 +126,7 @@ async function removeEarlier(dir: string, prefix: string, newest: string): Promi
   for (const other of await readdir(dir)) {
     const isEarlier = other.startsWith(prefix) && DIGEST_TAR.test(other.slice(prefix.length)) && other !== newest;
     const used = isEarlier ? await stat(join(dir, other)).catch(() => undefined) : undefined;
-    // // A garden with other sources may share this folder.
+    // A garden with other sources may share this folder.
     if (used && Date.now() - used.mtimeMs > IN_USE_MS) await rm(join(dir, other), { force: true });
   }
 }
@@ -142,7 +142,7 @@ async function keyOf(spec: ImageSpec, images: string): Promise<string> {
   const sources = await Promise.all(
     spec.files.map(async ({ from }) => {
       if (from === undefined) return null;
-      // // The date of an image inside an image is its last use: each starting garden would rebuild the outer one.
+      // The date of an image inside an image is its last use: each starting garden would rebuild the outer one.
       if (dirname(from) === images && NAMED_BY_DIGEST.test(from)) return [from];
       const { size, mtimeNs, ino } = await stat(from, { bigint: true });
       return [from, size, mtimeNs, ino].map(String);
@@ -167,7 +167,7 @@ async function writeLayout(file: string, spec: ImageSpec): Promise<string> {
     };
     const blob = (digest: string) => `blobs/sha256/${digest}`;
 
-    // // The layer's name is its digest, known only after the write: its header is filled in then.
+    // The layer's name is its digest, known only after the write: its header is filled in then.
     await write(Buffer.alloc(BLOCK));
     const plain = createHash('sha256');
     const packed = createHash('sha256');
@@ -254,7 +254,7 @@ async function* hostFile(entry: Pick<TarEntry, 'name' | 'mode' | 'owner'>, from:
     yield tarHeader({ ...entry, type: 'file', size });
     let left = size;
     while (left > 0) {
-      // // A new buffer for each chunk: the compressor may still hold the previous one.
+      // A new buffer for each chunk: the compressor may still hold the previous one.
       const chunk = Buffer.allocUnsafe(Math.min(CHUNK, left));
       const { bytesRead } = await source.read(chunk, 0, chunk.length);
       if (bytesRead === 0) throw new Error(`${from} became shorter while it was read`);
@@ -268,7 +268,7 @@ async function* hostFile(entry: Pick<TarEntry, 'name' | 'mode' | 'owner'>, from:
 }
 
 const imageConfig = (spec: ImageSpec, diffId: string) => ({
-  // // No date: equal contents give the same image.
+  // No date: equal contents give the same image.
   created: '1970-01-01T00:00:00Z',
   architecture: imageArchitecture(),
   os: 'linux',

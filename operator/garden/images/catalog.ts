@@ -50,7 +50,7 @@ const catalog = {
   },
   'proxy-server': konnectivity('proxy-server'),
   'proxy-agent': konnectivity('proxy-agent'),
-  // // One runs in every pod, so two threads less and no heap growth matter.
+  // One runs in every pod, so two threads less and no heap growth matter.
   pause: {
     ref: `registry.k8s.io/pause:${ownVersion('pause')}`,
     tool: 'pause',

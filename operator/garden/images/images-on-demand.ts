@@ -79,7 +79,7 @@ export class ImagesOnDemand {
   async #run(): Promise<void> {
     const { asked, signal } = this.#options;
     await mkdir(asked, { recursive: true, mode: 0o700 });
-    // // Watches from this point on, not from the first wait as fs/promises does, which missed requests in between.
+    // Watches from this point on, not from the first wait as fs/promises does, which missed requests in between.
     const changes = on(watch(asked, { signal }), 'change', { signal });
     await this.#makeAsked();
     for await (const _ of changes) await this.#makeAsked();
@@ -90,7 +90,7 @@ export class ImagesOnDemand {
     for (const wanted of new Set(all)) {
       if (wanted === undefined) continue;
       if (!this.#begun.has(wanted)) this.#begun.set(wanted, this.#make(wanted));
-      // // A pod created since the last report would have none.
+      // A pod created since the last report would have none.
       else if (this.#news.has(wanted)) await this.#tell(wanted);
     }
   }
@@ -120,7 +120,7 @@ export class ImagesOnDemand {
     const { state, signal, say } = this.#options;
     if (signal.aborted) return undefined;
     this.#making = wanted;
-    // // After a failure progress is reported at once, not 20 s later.
+    // After a failure progress is reported at once, not 20 s later.
     this.#toldAt = Number.NEGATIVE_INFINITY;
     say('images', `building ${wanted.what}, which a cluster has asked for`);
     try {
@@ -156,10 +156,10 @@ export class ImagesOnDemand {
     const told = Object.entries({ [ANNOTATIONS.imageProgress]: progress, [ANNOTATIONS.imageFailure]: failure });
     const isOf = ({ spec }: Pod) => spec.containers.some(({ image = '' }) => IMAGES_ON_DEMAND.get(image) === wanted);
     const isTold = ({ metadata }: Pod) => told.every(([key, said]) => metadata.annotations?.[key] === said);
-    // // Running pods are only told that their image exists.
+    // Running pods are only told that their image exists.
     const isWaiting = ({ status }: Pod) => !this.#news.has(wanted) || status?.phase === 'Pending';
     const patch = { metadata: { annotations: Object.fromEntries(told.map(([key, said]) => [key, said ?? null])) } };
-    // // A deleted pod must not stop the reports to others.
+    // A deleted pod must not stop the reports to others.
     for (const { metadata } of items.filter((pod) => isOf(pod) && isWaiting(pod) && !isTold(pod)))
       await client
         .mergePatch(PODS, metadata.name, metadata.namespace, patch, { signal })

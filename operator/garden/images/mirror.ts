@@ -76,7 +76,7 @@ export async function startMirror(options: MirrorOptions): Promise<Mirror> {
   const { peers } = options;
   if (peers)
     server.on('connection', (connection) => {
-      // // An IPv6 socket may show IPv4 addresses as ::ffff:10.0.0.1, which the list accepts.
+      // An IPv6 socket may show IPv4 addresses as ::ffff:10.0.0.1, which the list accepts.
       if (!peers.has(connection.remoteAddress ?? '')) connection.destroy();
     });
   const socket = await options.listen?.(options.host, options.port);
@@ -226,7 +226,7 @@ async function send(request: IncomingMessage, response: ServerResponse, content:
   }
   await pipeline(Readable.from(content.read(start, end), { objectMode: false }), response).catch(
     (error: NodeJS.ErrnoException) => {
-      // // The client disconnected.
+      // The client disconnected.
       if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE' && error.code !== 'ECONNRESET' && error.code !== 'EPIPE')
         throw error;
     },
@@ -254,7 +254,7 @@ function refuse(response: ServerResponse, status: number, code: string, message:
 function refuseUpstream(request: IncomingMessage, response: ServerResponse, status: number, message: string): void {
   const text = message.replace(/[^\x20-\x7e]+/g, ' ').slice(0, 500);
   const headers: Record<string, string> = { 'content-type': 'application/json' };
-  // // containerd then sends the credentials of the pod's imagePullSecrets, if any.
+  // containerd then sends the credentials of the pod's imagePullSecrets, if any.
   if (status === 401 && !request.headers.authorization) headers['www-authenticate'] = 'Basic realm="registry"';
   response.writeHead(status, text, headers);
   response.end(request.method === 'HEAD' ? undefined : JSON.stringify({ errors: [{ code: 'DENIED', message: text }] }));

@@ -66,7 +66,7 @@ export const IMAGES_ON_DEMAND: ReadonlyMap<string, OnDemand> = new Map(
  * first error; undefined when all exist, or the signal aborted.
  */
 export async function makeOnDemand(wanted: OnDemand, garden: GardenOfImages): Promise<Error | undefined> {
-  // // Requested together, so that the remaining time covers all. Failures are reported per image.
+  // Requested together, so that the remaining time covers all. Failures are reported per image.
   garden.toolchain.ensure(wanted.tools(garden)).catch(() => {});
   const [first] = await makeEach(
     wanted.make(garden).map((make) => ({ what: wanted.what, make })),

@@ -44,20 +44,20 @@ function seedFiles({ toolchain, state }: Pick<GardenOfImages, 'toolchain' | 'sta
   });
   const controlPlane = SEED_IMAGES.map((name) => image(name, 'containerd'));
   const kwok = image('kwok', 'containerd');
-  // // Needed as soon as a first cluster is Ready.
+  // Needed as soon as a first cluster is Ready.
   const kubectl: SeedFile = { what: 'kubectl', make: () => kubectlForPerson(toolchain), to: 'person' };
-  // // Machines need root: without it their tools and images would be useless.
+  // Machines need root: without it their tools and images would be useless.
   if (state?.rootless) return [...controlPlane, kwok, kubectl];
   return [
     ...controlPlane,
     { what: 'the image of machines', make: () => buildMachineImage(toolchain), to: 'containerd' },
     image('coredns', 'mirror'),
     kubectl,
-    // // Late, because only simulated nodes need it, and compiling it takes minutes.
+    // Late, because only simulated nodes need it, and compiling it takes minutes.
     kwok,
-    // // Machines pull it once their cluster is Ready.
+    // Machines pull it once their cluster is Ready.
     image('local-path-provisioner', 'mirror'),
-    // // Last, because few gardens run a control plane on machines.
+    // Last, because few gardens run a control plane on machines.
     {
       what: 'the image of machines with a control plane',
       make: () => buildControlPlaneMachineImage(toolchain),

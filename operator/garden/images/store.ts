@@ -58,7 +58,7 @@ export class ImageStore {
       this.#scanning = undefined;
     });
     await this.#scanning;
-    // // Several builds may have the same name: the newest is served.
+    // Several builds may have the same name: the newest is served.
     const newestFirst = [...this.#layouts.values()].sort((a, b) => b.mtimeMs - a.mtimeMs);
     for (const layout of newestFirst) {
       const found = find(layout);

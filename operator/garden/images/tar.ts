@@ -55,7 +55,7 @@ export function tarHeader(entry: TarEntry): Buffer {
   return header;
 }
 
-/** Zero bytes after content of this size. */
+/** Number of padding bytes after content of this size. */
 export const padding = (size: number): number => (BLOCK - (size % BLOCK)) % BLOCK;
 
 /** End of an archive. */

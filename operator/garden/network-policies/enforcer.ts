@@ -119,7 +119,7 @@ export class NetworkPolicyEnforcer {
 
   /** Synchronizes the kernel's rules with the API server's objects. */
   async #hold(): Promise<void> {
-    // // With incomplete caches the rules would permit or refuse the wrong connections.
+    // With incomplete caches the rules would permit or refuse the wrong connections.
     if (!this.#informers.every(({ synced }) => synced)) return;
     const isFirst = this.#held === undefined;
     this.#held ??= new Map(chainsShown(await this.#iptables('-S')).map((name) => [name, undefined]));
@@ -136,7 +136,7 @@ export class NetworkPolicyEnforcer {
   /** Moves the jump to Coppice's chains before all other rules, so that no earlier rule accepts a packet. */
   async #lead(): Promise<void> {
     if (this.#held === undefined) return;
-    // // Packets from a pod to its own node pass through INPUT.
+    // Packets from a pod to its own node pass through INPUT.
     for (const [chain, ...words] of [['FORWARD'], ['INPUT', '-i', POD_BRIDGE]] as const) {
       const rule = [...words, '-j', ENTRY].join(' ');
       const rules = (await this.#iptables('-S', chain)).split('\n').filter((line) => line.startsWith('-A'));
@@ -144,7 +144,7 @@ export class NetworkPolicyEnforcer {
       if (rules.includes(`-A ${chain} ${rule}`)) await this.#iptables('-D', chain, ...words, '-j', ENTRY);
       await this.#iptables('-I', chain, ...words, '-j', ENTRY);
     }
-    // // The seed's network is IPv4, but interfaces have automatic IPv6 addresses, which would bypass policies.
+    // The seed's network is IPv4, but interfaces have automatic IPv6 addresses, which would bypass policies.
     if (this.#place.hasIPv6) await this.#run('ip6tables', ['-w', '-P', 'FORWARD', 'DROP']);
   }
 

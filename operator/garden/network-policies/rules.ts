@@ -106,7 +106,7 @@ function chainName(
   rules: string[],
 ): string {
   const names = policies.map(({ metadata }) => metadata.name).sort();
-  // // Named ports resolve to numbers that differ between pods.
+  // Part of the hash: a named port resolves to different numbers on different pods, which then need chains of their own.
   const numbers = rules.filter((rule) => rule.includes('--dport')).sort();
   const hash = createHash('sha256')
     .update(JSON.stringify([namespace, names, numbers]))

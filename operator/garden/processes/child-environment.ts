@@ -17,7 +17,7 @@ export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<s
     'COPPICE_TOOLS',
     'COPPICE_PULUMI',
     'COPPICE_DATA',
-    // // A process of an earlier version is therefore restarted instead of taken over.
+    // A process of an earlier version is therefore restarted instead of taken over.
     CODE,
     'COPPICE_LOG_LEVEL',
     'NODE_COMPILE_CACHE',
@@ -33,7 +33,7 @@ export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<s
 /** Variables that exclude this machine's gardens and their clusters from a configured proxy. */
 export function directToGardens(env: NodeJS.ProcessEnv): Record<string, string> {
   if (!env.HTTPS_PROXY && !env.https_proxy && !env.HTTP_PROXY && !env.http_proxy) return {};
-  // // Both spellings are set, since programs differ in which they read first.
+  // Both spellings are set, since programs differ in which they read first.
   const said = (env.no_proxy || env.NO_PROXY || '').split(',').filter((entry) => entry && entry !== ALL_GARDENS);
   const direct = [...said, ALL_GARDENS].join(',');
   return { NO_PROXY: direct, no_proxy: direct };

@@ -264,7 +264,7 @@ class Supervised {
     const identity = child.pid === undefined ? undefined : await identityOf(child.pid);
     if (identity) {
       this.#running = { ...identity, digest: pidFile.digest };
-      // // Stopped between the start and here: only this code knows the process.
+      // Stopped between the start and here: only this code knows the process.
       if (this.#stopping.signal.aborted) await endGroup(identity, this.spec.graceMs ?? 5_000);
       else this.#options.onChange?.();
     }
@@ -291,7 +291,7 @@ class Supervised {
     const { signal } = this.#stopping;
     const deadline = performance.now() + readyTimeoutMs;
     const before = this.#restarts;
-    // // It may serve before its identity is recorded, without which it could not be ended.
+    // It may serve before its identity is recorded, without which it could not be ended.
     while (!this.#running || (ready && !(await ready().catch(() => false)))) {
       if (signal.aborted) return;
       if (performance.now() > deadline || this.#restarts - before >= HOPELESS) {

@@ -35,11 +35,11 @@ export async function removeEverything(directory: StateDirectory): Promise<void>
       await removeEmptyNamespaceFolder().catch(() => {});
     }
   }
-  // // Overlay folders are inaccessible even to their owner.
+  // Overlay folders are inaccessible even to their owner.
   if (process.getuid?.() !== 0) await run(['chmod', '-R', 'u+rwX', directory.path('seed')]).catch(() => {});
   await rm(directory.root, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   await rmdir(directory.home).catch((error) => {
-    // // The folder has other files, or is a mount point.
+    // The folder has other files, or is a mount point.
     if (!isMissing(error) && !['ENOTEMPTY', 'EBUSY'].includes(error.code)) throw error;
   });
 }

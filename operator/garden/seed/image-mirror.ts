@@ -38,7 +38,7 @@ export function imageMirror(
   const values = {
     listen: `${nodeAddress}:${MIRROR_PORT}`,
     enter: JSON.stringify(enter),
-    // // Excludes the host's end of the link: programs of the host's users connect from there, and images may be for
+    // Excludes the host's end of the link: programs of the host's users connect from there, and images may be for
     // root alone.
     peers: [pods, `${nodeAddress}/32`].join(','),
     'on-demand': [...IMAGES_ON_DEMAND.keys()].join(','),

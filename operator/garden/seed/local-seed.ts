@@ -59,7 +59,7 @@ export class LocalSeed {
     if (signal.aborted) return;
     try {
       await Promise.all([SEED_PROXY, IMAGE_MIRROR].map((name) => supervisor.restart(name)));
-      // // Before start() has created it, start() will do so.
+      // Before start() has created it, start() will do so.
       if (this.#relay) {
         this.#relay.close();
         this.#relay = await this.#relayTo(state);
@@ -102,10 +102,10 @@ export class LocalSeed {
       this.#relayTo(state),
       supervisor.start(containerdProcess(context)),
       supervisor.start(imageMirror(this.#garden, enterNetwork)),
-      // // Used by machines that start from now on.
+      // Used by machines that start from now on.
       run([...enter, 'ln', '-sfn', dirname(files.containerd), RUNTIME_FOLDER]),
     ]);
-    // // Without root the host's network is not changed: pods reach nothing outside the garden.
+    // Without root the host's network is not changed: pods reach nothing outside the garden.
     if (!state.rootless)
       this.#egress = new Egress({
         ...this.#garden,
@@ -120,14 +120,14 @@ export class LocalSeed {
       memory: directory.path('seed', 'images.json'),
     });
     const [, client] = await Promise.all([this.#importer.import(pause), served]);
-    // // Without root policies are not enforced, which the Seed reports.
+    // Without root policies are not enforced, which the Seed reports.
     if (!state.rootless) {
       const programs = dirname(files.iptables);
       const hasIPv6 = existsSync('/proc/net/if_inet6');
       this.#policies = new NetworkPolicyEnforcer(client, { ranges, enter, programs, hasIPv6, log });
       this.#policies.start();
     }
-    // // A node's status may predate a crash: only the status of a running kubelet counts.
+    // A node's status may predate a crash: only the status of a running kubelet counts.
     const since = Date.now();
     const [isSame] = await Promise.all([
       supervisor.start(kubeletProcess(context)),

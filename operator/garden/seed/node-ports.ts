@@ -127,7 +127,7 @@ export class NodePorts {
     const ports = (service.spec.ports ?? []).map((one) => (one.nodePort === port ? { ...one, nodePort: other } : one));
     const { name, namespace, resourceVersion } = service.metadata;
     try {
-      // // Only this version of the Service: its port may have changed.
+      // Only this version of the Service: its port may have changed.
       const change = { metadata: { resourceVersion }, spec: { ports } };
       await this.#client.mergePatch(SERVICES, name, namespace, change);
       this.#log.info({ port, other, service: key }, 'another program uses the node port: the Service gets another one');

@@ -124,7 +124,7 @@ export function kubeletConfig(options: {
     containerLogMaxFiles: 2,
     podLogsDir: '/var/log/pods',
     volumePluginDir: `${SEED_PATHS.kubelet}/volume-plugins`,
-    // // Laptop disks are often nearly full, and evicted images are unavailable without a registry.
+    // Laptop disks are often nearly full, and evicted images are unavailable without a registry.
     evictionHard: {
       'memory.available': '50Mi',
       'nodefs.available': '1%',
@@ -148,7 +148,7 @@ export const kubeProxyConfig = (options: { pods: string; kubeconfig: string }): 
   metricsBindAddress: '127.0.0.1:10249',
   clientConnection: { kubeconfig: options.kubeconfig, qps: 100, burst: 200 },
   iptables: { minSyncPeriod: '20ms', syncPeriod: '30s' },
-  // // Zero leaves the machine's conntrack table unchanged.
+  // Zero leaves the machine's conntrack table unchanged.
   conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
 });
 
@@ -175,7 +175,7 @@ export async function writeNodeConfig(context: NodeContext): Promise<void> {
   const { imageMirror } = context;
   const hostsFile = [SEED_PATHS.config, ...hosts].join('/');
   await writeIfChanged(seed(...hosts), imageMirror ? mirrorHosts(imageMirror, hostsFile) : '');
-  // // The relay of outbound DNS. Without outbound access the port is closed and look-ups fail at once; with the host's
+  // The relay of outbound DNS. Without outbound access the port is closed and look-ups fail at once; with the host's
   // resolver they would time out after seconds.
   const resolver = `nameserver ${state.ranges.nodeAddress}\n`;
   await writeIfChanged(seed('resolv.conf'), resolver, 0o644);

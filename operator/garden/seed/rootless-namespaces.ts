@@ -82,7 +82,7 @@ export async function rootlessNamespaces(
     mountScript(binds, runFolder, { settings: false }),
     rootlessNetworkScript(state.ranges),
     `: >${FURNISHED}`,
-    // // The first process of a namespace must reap the others, and ignores signals without a handler.
+    // The first process of a namespace must reap the others, and ignores signals without a handler.
     'while :; do sleep 86400 & wait $!; done',
   ].join('\n');
   const everything = enter(directory, '--user', '--mount', '--net', '--pid', '--wd=/', '--');
@@ -100,7 +100,7 @@ export async function rootlessNamespaces(
     enter: everything,
     enterNetwork,
     cgroup: undefined,
-    // // Pods end with the holder.
+    // Pods end with the holder.
     endPods: async () => {},
   };
 }

@@ -37,7 +37,7 @@ export async function rootNamespaces({ directory, supervisor, state, log }: Gard
   const names = networkNames(directory.id);
   const cgroup = cgroupName(directory.id);
   const cgroups = new Cgroups((await readLayout())!, cgroup);
-  // // Remains of a seed cannot join a new network, and are removed.
+  // Remains of a seed cannot join a new network, and are removed.
   if (!(await networkExists(names))) await takeDownSeed(directory, { except: [process.pid] });
   await cgroups.create();
   supervisor.procsFile = cgroups.procsFile;

@@ -105,7 +105,7 @@ export class LocalVolumes {
     if (this.#volumes.get(volume.metadata.name)) return;
     const path: string = volume.spec.hostPath.path;
     await mkdir(path, { recursive: true });
-    // // For pods of any user; the parent folder is closed to others.
+    // For pods of any user; the parent folder is closed to others.
     await chmod(path, 0o777);
     await this.#sayBound(claim, volume);
     await this.#client.apply(volume);
@@ -128,7 +128,7 @@ export class LocalVolumes {
     if (!volume || !isReleased(volume)) return;
     const path = join(this.#folder, name);
     const gone = `${path}.removed`;
-    // // Renamed first: writes of a terminating pod cannot delay the removal.
+    // Renamed first: writes of a terminating pod cannot delay the removal.
     await rename(path, gone).catch((error) => {
       if (error.code !== 'ENOENT') throw error;
     });

@@ -15,7 +15,7 @@ export async function isStaticExecutable(file: string): Promise<boolean> {
     const count = head.readUInt16LE(56);
     for (let i = 0; i < count; i++) {
       const at = offset + i * size;
-      // // Program headers follow the file's header; Go's linker never places them further away.
+      // Program headers follow the file's header; Go's linker never places them further away.
       if (at + 4 > bytesRead) return false;
       if (head.readUInt32LE(at) === PT_INTERP) return false;
     }

@@ -31,7 +31,7 @@ const environment = (): NodeJS.ProcessEnv => ({
   ...process.env,
   CGO_ENABLED: '0',
   GOWORK: 'off',
-  // // Overrides the person's flags: only the committed go.mod and go.sum decide the build.
+  // Overrides the person's flags: only the committed go.mod and go.sum decide the build.
   GOFLAGS: '-mod=readonly -buildvcs=false',
 });
 
@@ -50,7 +50,7 @@ function runGo(go: string, module: string, args: string[], { onLine, onErrorLine
       stdio: ['ignore', 'pipe', 'pipe'],
       signal,
     });
-    // // Lower priority: a running garden precedes builds in the background.
+    // Lower priority: a running garden precedes builds in the background.
     if (child.pid !== undefined) {
       try {
         setPriority(child.pid, os.priority.PRIORITY_BELOW_NORMAL);
@@ -99,10 +99,10 @@ export async function goBuild(
 ): Promise<void> {
   const builds = names.map((name) => TOOLS[name].build!);
   const { module, ldflags, isTest } = builds[0]!;
-  // // With several packages go names each file by package, which in groups equals the program's name.
+  // With several packages go names each file by package, which in groups equals the program's name.
   const output = names.length === 1 ? join(folder, programOf(names[0]!)) : `${folder}/`;
   const packages = builds.map((build) => build.package);
-  // // Without -trimpath: with it go keeps packages apart by requested module version even where `replace` makes them
+  // Without -trimpath: with it go keeps packages apart by requested module version even where `replace` makes them
   // equal, and would compile half of Kubernetes' libraries again for CoreDNS. Test builds list no compiled packages, so
   // they have no progress.
   const command = isTest ? ['test', '-c', '-vet=off'] : ['build', '-v'];

@@ -40,7 +40,7 @@ export async function withLock<T>(
         },
       );
       if (taken) break;
-      // // The previous holder removed the folder.
+      // The previous holder removed the folder.
       if (taken === undefined) {
         await mkdir(dirname(file), { recursive: true, mode: 0o700 });
         await writeFile(draft, mine);
@@ -58,7 +58,7 @@ export async function withLock<T>(
       const aside = `${draft}.stale`;
       await rename(file, aside).catch(() => {});
       const moved = await readOrUndefined(aside);
-      // // The moved file may be a living process's new lock: it is restored.
+      // The moved file may be a living process's new lock: it is restored.
       if (moved !== undefined && moved !== text) await link(aside, file).catch(() => {});
       await rm(aside, { force: true });
     }

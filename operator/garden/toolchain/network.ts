@@ -37,7 +37,7 @@ export class Network {
     const { host, hostname } = new URL(url);
     let known = this.#hosts.get(host);
     if (!known) {
-      // // A proxy resolves names itself.
+      // A proxy resolves names itself.
       known = environmentProxy(url) ? Promise.resolve(undefined) : this.#unresolved(hostname);
       this.#hosts.set(host, known);
     }

@@ -75,7 +75,7 @@ export async function installPackages(packages: string[], options: Run): Promise
   const hasService = (pkg: string) => exists(`/lib/systemd/system/${SERVICES[pkg]}`);
   const brought: string[] = [];
   for (const pkg of packages) if (SERVICES[pkg] && !(await hasService(pkg))) brought.push(SERVICES[pkg]);
-  // // Stale lists may still suffice; only the install decides.
+  // Stale lists may still suffice; only the install decides.
   const update = await run(APT, ['update', ...common], options).catch((error: Error) => error);
   await withoutServices(() =>
     run(APT, ['install', ...common, '--yes', '--no-install-recommends', '--no-upgrade', ...packages], options),

@@ -44,7 +44,7 @@ export function pulumiEngine(
       found = undefined;
       throw error;
     });
-    // // A separate function per caller, as two callers may pass the same one.
+    // A separate function per caller, as two callers may pass the same one.
     const told = (text: string) => say?.(text);
     waiting.add(told);
     if (doing !== undefined) told(doing);

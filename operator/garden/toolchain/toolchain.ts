@@ -144,7 +144,7 @@ export class Toolchain {
       return file;
     });
     this.#underWay.set(name, work);
-    // // A later call retries: the person may have installed the tool meanwhile.
+    // A later call retries: the person may have installed the tool meanwhile.
     work.catch(() => this.#underWay.delete(name));
     return work;
   }
@@ -152,7 +152,7 @@ export class Toolchain {
   async #obtain(name: ToolName): Promise<string> {
     const { archive, build, package: pkg } = TOOLS[name];
     const reasons: string[] = [];
-    // // No await precedes this: all tools of one ensure() are expected before any is dismissed.
+    // No await precedes this: all tools of one ensure() are expected before any is dismissed.
     if (build) this.#builds.expect();
     if (pkg) this.#packages.expect();
     let isBuildExpected = build !== undefined;
@@ -279,7 +279,7 @@ export class Toolchain {
   async #buildMissing(go: string, names: ToolName[]): Promise<void> {
     const { module, group } = TOOLS[names[0]!].build!;
     const missing: ToolName[] = [];
-    // // A bundle is useless while incomplete. Tools of another group have their own build.
+    // A bundle is useless while incomplete. Tools of another group have their own build.
     for (const name of new Set(names.flatMap(toolBundleOf))) {
       if (TOOLS[name].build?.group === group && !(await this.#cache.find(name))) missing.push(name);
     }
@@ -293,7 +293,7 @@ export class Toolchain {
     try {
       this.#emitBuilding('fetching modules');
       const wantedPackages = await this.#dependenciesOf(go, missing);
-      // // Modules of later builds are downloaded while this one uses the processors.
+      // Modules of later builds are downloaded while this one uses the processors.
       void this.#fetchAhead(go);
       const compiled = this.#compiled.get(module) ?? new Set<string>();
       this.#compiled.set(module, compiled);
@@ -341,7 +341,7 @@ export class Toolchain {
   }
 
   async #installPackages(packages: string[]): Promise<void> {
-    // // Reported for one tool of the batch: apt-get's output for each would fill two thirds of a first start's log.
+    // Reported for one tool of the batch: apt-get's output for each would fill two thirds of a first start's log.
     const tool = TOOL_NAMES.find((name) => packages.includes(TOOLS[name].package ?? '') && this.#underWay.has(name));
     const tell = (phase: 'working' | 'waiting', detail: string) => {
       if (tool) this.#emit({ tool, phase, source: 'package', detail });
@@ -392,13 +392,13 @@ export class Toolchain {
       const { secondsPerWeight } = JSON.parse(await readFile(this.#speedFile, 'utf8')) as { secondsPerWeight: unknown };
       if (typeof secondsPerWeight === 'number' && secondsPerWeight > 0) this.#speed = secondsPerWeight;
     } catch {
-      // // First build here, or an unreadable file: the table's weights apply.
+      // First build here, or an unreadable file: the table's weights apply.
     }
   }
 
   async #learn(names: ToolName[], seconds: number): Promise<void> {
     const weight = weightOf(names);
-    // // Builds of seconds are dominated by the linker's start, and would distort the estimate for long ones.
+    // Builds of seconds are dominated by the linker's start, and would distort the estimate for long ones.
     if (weight < 20) return;
     this.#speed = learnedSpeed(this.#speed, weight, seconds);
     const draft = `${this.#speedFile}.${process.pid}`;

@@ -125,7 +125,7 @@ const KUBEADM_VERSION = { args: ['version', '--output=short'], pattern: /^v(\d+\
 const kubernetesTest = (pkg: string, weight: number): Tool => ({
   version: '1.36.3',
   accepts: 'any',
-  // // Files on PATH report no version.
+  // Files on PATH report no version.
   folders: [],
   isStatic: true,
   build: {
@@ -200,7 +200,7 @@ const cniPlugin = (name: string): Tool => {
 const konnectivity = (name: string, weight: number): Tool => ({
   version: KONNECTIVITY,
   accepts: 'any',
-  // // Files on PATH may be of any version.
+  // Files on PATH may be of any version.
   folders: [],
   isStatic: true,
   build: {
@@ -220,7 +220,7 @@ const own = (name: string, version: string): Tool => {
   return {
     version: `${version}-${digest.slice(0, 8)}`,
     accepts: 'any',
-    // // Programs of this name on PATH are unrelated.
+    // Programs of this name on PATH are unrelated.
     folders: [],
     isStatic: true,
     build: { module: name, package: '.', ldflags: STRIP, group: name, weight: 1 },
@@ -275,7 +275,7 @@ const table = {
     isStatic: true,
     archive: {
       url: `https://github.com/kubernetes-sigs/kwok/releases/download/v${KWOK}/kwok-linux-{arch}`,
-      // // The project publishes no checksum files; GitHub states the digest of the upload.
+      // The project publishes no checksum files; GitHub states the digest of the upload.
       checksum: {
         url: `https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags/v${KWOK}`,
         format: 'github-asset',
@@ -289,7 +289,7 @@ const table = {
       weight: 70,
     },
   },
-  // // After everything that a first cluster needs to become Ready. Published as images only.
+  // After everything that a first cluster needs to become Ready. Published as images only.
   'local-path-provisioner': {
     version: LOCAL_PATH,
     accepts: 'any',
@@ -310,14 +310,14 @@ const table = {
     { args: ['version'], pattern: /^etcdctl version: (\d+\.\d+\.\d+)/m },
     7,
   ),
-  // // Restores an etcd from a snapshot.
+  // Restores an etcd from a snapshot.
   etcdutl: etcd(
     'etcdutl',
     'go.etcd.io/etcd/etcdutl/v3',
     { args: ['version'], pattern: /^etcdutl version: (\d+\.\d+\.\d+)/m },
     7,
   ),
-  // // Both for clusters whose machines are outside the seed.
+  // Both for clusters whose machines are outside the seed.
   'proxy-server': konnectivity('proxy-server', 15),
   'proxy-agent': konnectivity('proxy-agent', 4),
   echo: own('echo', '1'),
@@ -342,7 +342,7 @@ const table = {
       weight: 240,
     },
   },
-  // // Built on request only. Published as images only.
+  // Built on request only. Published as images only.
   'metrics-server': {
     version: METRICS_SERVER,
     accepts: 'any',
@@ -362,7 +362,7 @@ const table = {
   'kubelet-1.35': kubernetes135('kubelet', 'kubernetes', 30),
   'kube-proxy-1.35': kubernetes135('kube-proxy', 'kubernetes', 12),
   'kubeadm-1.35': kubernetes135('kubeadm', 'kubeadm', 30, KUBEADM_VERSION),
-  // // Used by tests only, to install the chart.
+  // Used by tests only, to install the chart.
   helm: {
     version: HELM,
     accepts: 'same-minor',
@@ -380,11 +380,11 @@ const table = {
       weight: 60,
     },
   },
-  // // Used by tests only, which select one of its programs by ARGOCD_BINARY_NAME.
+  // Used by tests only, which select one of its programs by ARGOCD_BINARY_NAME.
   'argo-cd': {
     version: ARGO_CD,
     accepts: 'any',
-    // // Files on PATH under another name are the CLI, of any version.
+    // Files on PATH under another name are the CLI, of any version.
     folders: [],
     archive: {
       url: `https://github.com/argoproj/argo-cd/releases/download/v${ARGO_CD}/argocd-linux-{arch}`,
@@ -401,7 +401,7 @@ const table = {
       weight: 170,
     },
   },
-  // // Used by tests only: the reference registry for comparisons.
+  // Used by tests only: the reference registry for comparisons.
   registry: {
     version: DISTRIBUTION,
     accepts: 'any',
@@ -416,7 +416,7 @@ const table = {
     },
     build: { module: 'distribution', package: '.', ldflags: STRIP, group: 'registry', weight: 25 },
   },
-  // // Used by conformance tests only: Kubernetes' tests, their parallel runner, and contents of their pods' images.
+  // Used by conformance tests only: Kubernetes' tests, their parallel runner, and contents of their pods' images.
   'e2e.test': releasedTest('e2e.test', {
     ...e2eTest,
     build: { ...e2eTest.build!, isTest: true, group: 'kubernetes/e2e.test' },
@@ -451,7 +451,7 @@ const table = {
   umount: packaged('mount'),
   unshare: packaged('util-linux'),
   nsenter: packaged('util-linux'),
-  // // Outbound access of a garden, in user mode. Older versions have no sandbox.
+  // Outbound access of a garden, in user mode. Older versions have no sandbox.
   slirp4netns: {
     version: '1.2.0',
     accepts: 'at-least',
@@ -459,7 +459,7 @@ const table = {
     asks: { args: ['--version'], pattern: /^slirp4netns version (\d+\.\d+\.\d+)/m },
     package: 'slirp4netns',
   },
-  // // For Argo CD, in tests.
+  // For Argo CD, in tests.
   'redis-server': packaged('redis-server'),
   git: packaged('git'),
 } satisfies Record<string, Tool>;

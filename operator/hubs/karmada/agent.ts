@@ -64,7 +64,7 @@ export function agentManifests(member: Member, spec: HubSpec): WantedObject[] {
     wanted(DEPLOYMENTS, 'apps/v1', {
       metadata: { name: agentName(member), namespace, labels },
       spec: {
-        // // A single replica without leader election: two would both apply.
+        // A single replica without leader election: two would both apply.
         replicas: 1,
         strategy: { type: 'Recreate' },
         selector: { matchLabels: labels },
@@ -87,7 +87,7 @@ function podOf(member: Member, spec: HubSpec) {
           `--karmada-kubeconfig=${ACCESS}/kubeconfig`,
           `--cluster-name=${member.name}`,
           `--cluster-api-endpoint=${member.endpoint.server}`,
-          // // The agent looks for this namespace on both sides, and creates it when missing.
+          // The agent looks for this namespace on both sides, and creates it when missing.
           `--cluster-namespace=${KUBE_SYSTEM}`,
           '--report-secrets=None',
           '--leader-elect=false',

@@ -148,7 +148,7 @@ function touchOf(resource: Resource, { metadata, spec, status }: BindingObject):
   const { namespace, name, uid = '' } = metadata;
   const now = spec?.rescheduleTriggeredAt;
   const past = Date.parse(status?.lastScheduledTime ?? metadata.creationTimestamp ?? '');
-  // // A rescheduling that somebody requested is still pending.
+  // A rescheduling that somebody requested is still pending.
   const isAsked = now !== undefined && status?.lastScheduledTime !== undefined && Date.parse(now) > past;
   const at = isAsked ? Date.parse(now) + SECOND_MS : Date.parse(now ?? '') === past ? past - SECOND_MS : past;
   if (Number.isNaN(at)) return [];
@@ -239,11 +239,11 @@ export function demandOf(
   classes: ReadonlyMap<string, number> = new Map(),
   kinds: ReadonlyMap<string, CustomKind> = new Map(),
 ): Demand[] {
-  // // One function object per equal placement, so that bin packing recognizes equal demands.
+  // One function object per equal placement, so that bin packing recognizes equal demands.
   const known = new Map<string, NonNullable<Demand['accepts']>>();
   const acceptedBy = ({ spec }: BindingObject): NonNullable<Demand['accepts']> => {
     const there = isInOneCluster(spec?.placement) ? (spec?.clusters ?? []) : [];
-    // // Another cluster would not get the missing replicas: Karmada does not divide them.
+    // Another cluster would not get the missing replicas: Karmada does not divide them.
     if (there.length > 0) return ({ name }) => there.some((one) => one.name === name);
     const key = JSON.stringify(spec?.placement ?? {});
     const accepts = known.get(key) ?? acceptsMember(spec?.placement);
@@ -315,7 +315,7 @@ function homelessOf(binding: BindingObject): Homeless[] {
   if (!isWithoutRoom) return [];
   const { clusters = [], components = [], ...whole } = binding.spec ?? {};
   const placed = components.length > 0 ? 0 : clusters.reduce((sum, { replicas = 0 }) => sum + replicas, 0);
-  // // Karmada never divides a workload of several components. A workload that grew in its one cluster waits for nodes
+  // Karmada never divides a workload of several components. A workload that grew in its one cluster waits for nodes
   // there.
   const isWhole = components.length > 1 || (placed === 0 && isInOneCluster(whole.placement));
   return (components.length > 0 ? components : [whole]).flatMap(({ replicas = 0, replicaRequirements }) => {

@@ -162,7 +162,7 @@ function gradesOf(sizes: readonly HubAmounts[]): { cpu: number; memory: number }
  * from the grades, such as GPUs; a Karmada that renews tokens is known to be that recent. Pure.
  */
 export function countedBy(sizes: readonly HubAmounts[], { karmada }: HubSpec): (free: HubAmounts) => HubAmounts {
-  // // Karmada's default grades apply then, which are unknown here.
+  // Karmada's default grades apply then, which are unknown here.
   if (sizes.length === 0) return (free) => free;
   const grades = gradesOf(sizes);
   return (free) => {
@@ -214,12 +214,12 @@ export function offeredLabel({ nodeSizes }: Member, live: KarmadaCluster | undef
   const { allocatable, allocatableModelings: counted = [] } = live?.status?.resourceSummary ?? {};
   const [cpu, memory] = [amountOf(allocatable, 'cpu'), amountOf(allocatable, 'memory')];
   if (!countsNodes(live)) return undefined;
-  // // A Karmada without grades reports none.
+  // Karmada reports no grades when resource modeling is disabled: that is not stale.
   const isOld = counted.length > 0 && nodeSizes.length > 0 && counted.length !== resourceModels(nodeSizes).length;
   if (isOld) return undefined;
-  // // Sums already reported by old grades are reported again once counted by new ones.
+  // Sums already reported by old grades are reported again once counted by new ones.
   const grades = counted.length > 0 ? `.grades-${counted.length}` : '';
-  // // Workloads of a kind that the cluster serves only now must be retried too.
+  // Workloads of a kind that the cluster serves only now must be retried too.
   const custom = apisOf(live).filter((one) => !isOfKubernetes(one));
   const apis = custom.length > 0 ? `.apis-${shortHash(custom.sort().join())}` : '';
   return `cpu-${formatCpu(readCpu(cpu))}.memory-${formatBytes(readBytes(memory))}${grades}${apis}`;
@@ -259,7 +259,7 @@ function partsOf(told: string | undefined): { cpu: number; memory: number } {
   try {
     return { cpu: readCpu(part('cpu') ?? '0'), memory: readBytes(part('memory') ?? '0') };
   } catch {
-    // // The label was edited by hand.
+    // The label was edited by hand.
     return { cpu: 0, memory: 0 };
   }
 }

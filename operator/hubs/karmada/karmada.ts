@@ -64,7 +64,7 @@ function movableOn(
   cluster: string,
   kinds: ReadonlyMap<string, CustomKind> = new Map(),
 ): PlacedWork[] {
-  // // One function object per equal placement, so that bin packing recognizes equal demands.
+  // One function object per equal placement, so that bin packing recognizes equal demands.
   const known = new Map<string, NonNullable<Demand['accepts']>>();
   const acceptedBy = (placement: BindingPlacement = {}) => {
     const key = JSON.stringify(placement);
@@ -103,7 +103,7 @@ const workPlacedIn = (bindings: Bindings): PlacedSource[] =>
     const members = clusters.filter((one) => (one.replicas ?? replicas) > 0 || components.length > 0);
     if (members.length === 0) return [];
     const { namespace = binding.metadata.namespace ?? '', name = '' } = of;
-    // // Fixed weights give each cluster a share, like duplicates.
+    // Fixed weights give each cluster a share, like duplicates.
     const isDivided = looksAtRoom(placement);
     return [
       {
@@ -167,7 +167,7 @@ const modeOf = ({ karmada }: HubSpec): SyncMode => (karmada?.syncMode === 'Pull'
 /** Karmada: a Cluster, and either an agent or push controllers that apply its Works in the member. */
 export const karmadaHub: HubType<KarmadaSeen> = {
   type: 'Karmada',
-  // // The namespace of a cluster's Works, `karmada-es-<name>`, must be a valid label.
+  // The namespace of a cluster's Works, `karmada-es-<name>`, must be a valid label.
   nameLimit: 48,
   watches: [CLUSTERS],
   writes: [

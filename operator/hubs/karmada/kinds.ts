@@ -39,7 +39,7 @@ async function placementsOf(hub: Reader, kind: string, all: Bindings) {
   const ofGroup = all.filter(
     ({ binding: { spec } }) => spec?.resource?.kind === CRDS.kind && spec.resource.name?.endsWith(`.${group}`),
   );
-  // // The definition is named by the plural, which usually begins with the kind.
+  // The definition is named by the plural, which usually begins with the kind.
   const isLikely = ({ binding: { spec } }: Bindings[number]) => spec?.resource?.name?.startsWith(name.toLowerCase());
   const likeliest = ofGroup.sort((a, b) => Number(isLikely(b) ?? false) - Number(isLikely(a) ?? false));
   const bringing = await Promise.all(

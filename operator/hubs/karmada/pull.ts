@@ -32,7 +32,7 @@ async function forsaken(hub: Reader, member: Reader, namespace: string): Promise
     works.map(async (work) => {
       const { name, uid = '', deletionTimestamp, finalizers = [] } = work.metadata;
       if (!deletionTimestamp || !finalizers.includes(EXECUTION) || !(await isEmpty(member, work))) return [];
-      // // No finalizer can be added to an object that is being deleted.
+      // No finalizer can be added to an object that is being deleted.
       const metadata = { finalizers: finalizers.filter((one) => one !== EXECUTION) };
       return [{ on: 'hub' as const, resource: WORKS, namespace, name, uid, patch: { metadata } }];
     }),
@@ -61,7 +61,7 @@ export const pull: SyncMode = {
   dials: 'MemberToHub',
   usesWorksNamespace: true,
 
-  // // The rights that `karmadactl register` grants, without those of that command: the agent creates and deletes no
+  // The rights that `karmadactl register` grants, without those of that command: the agent creates and deletes no
   // Cluster, reports no Secrets and requests no certificates. Rights are restricted by name or namespace wherever
   // Karmada's agent permits it.
   identities: (member) => [
@@ -108,13 +108,13 @@ export const pull: SyncMode = {
 
   async losesWorks(hub, inside, member) {
     const namespace = worksNamespaceName(member.name);
-    // // While the agent has its rights it removes the finalizers itself.
+    // While the agent has its rights it removes the finalizers itself.
     const right = await hub.get(ROLEBINDINGS, accountOf(member).name, namespace);
     return right ? [] : forsaken(hub, inside, namespace);
   },
 
   registered(member, spec, { cluster, hasWorksNamespace }) {
-    // // An agent without its Cluster, or with a foreign one, must not run.
+    // An agent without its Cluster, or with a foreign one, must not run.
     if (!isOurKarmadaCluster(member, cluster)) return { apply: [] };
     if (cluster?.metadata.deletionTimestamp)
       return {
@@ -137,7 +137,7 @@ export const pull: SyncMode = {
   removals(member, { cluster, works }) {
     const place: Place = { on: 'hub', resource: CLUSTERS, name: member.name };
     return [
-      // // The agent's rights to the Works end with their namespace, which is deleted with the Cluster: the Works must
+      // The agent's rights to the Works end with their namespace, which is deleted with the Cluster: the Works must
       // go before, while the agent can delete their objects in the member. For a cluster that Karmada considers dead,
       // it removes them itself.
       { places: isHeardOf(cluster) ? works : [] },

@@ -18,7 +18,7 @@ export const push: SyncMode = {
     const account = (suffix = '') => ({ namespace: 'kube-system', name: `${accountName(member)}${suffix}` });
     const life: Identity['life'] = spec.karmada?.renewsTokens ? DAY : 'forever';
     return [
-      // // Karmada applies propagated objects of any kind.
+      // Karmada applies propagated objects of any kind.
       { name: CONTROLLER, on: 'member', account: account(), rules: MANAGE_RULES, life },
       {
         name: IMPERSONATOR,
@@ -52,7 +52,7 @@ export const push: SyncMode = {
   removals(member, { works }) {
     const cluster: Place = { on: 'hub', resource: CLUSTERS, name: member.name };
     return [
-      // // Karmada deletes the Works first, then removes its finalizer; after the Cluster is gone it deletes no Works.
+      // Karmada deletes the Works first, then removes its finalizer; after the Cluster is gone it deletes no Works.
       { places: [cluster], force: [...works, worksNamespace(member)] },
       { places: [secretPlace(member.name), secretPlace(impersonatorSecret(member))] },
     ];
@@ -65,7 +65,7 @@ const secretPlace = (name: string): SecretPlace => secretAt(CLUSTER_NAMESPACE, n
 function secrets(member: Member, cluster: KarmadaCluster | undefined): WantedObject[] {
   const { name, endpoint, credentials } = member;
   const { uid } = cluster?.metadata ?? {};
-  // // Karmada expects the owner: a Cluster deleted by hand then leaves no access to the member behind.
+  // Karmada expects the owner: a Cluster deleted by hand then leaves no access to the member behind.
   const ownerReferences =
     uid && isOurKarmadaCluster(member, cluster)
       ? [

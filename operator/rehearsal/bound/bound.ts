@@ -36,8 +36,8 @@ export interface CostBound {
   /** Cost that policies with autoscalers cannot avoid. */
   readonly forced: Forced;
   /**
-   * Cost when jobs never move, and begin in standing clusters where they fit. No bound: with known job durations a
-   * planner could do better. Absent: the trace contains more than jobs.
+   * Cost when jobs never move, and begin in standing clusters where they fit. Not a lower bound: a planner that knows
+   * the duration of jobs could be cheaper. Absent: the trace contains other work than jobs.
    */
   readonly staying?: Micros;
   /**

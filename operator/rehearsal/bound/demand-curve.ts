@@ -18,7 +18,7 @@ export class DemandCurve {
   #now = { count: 0, cpu: 0, memory: 0, gpu: 0 };
 
   add({ at, cluster, work }: TraceLine): void {
-    // // Workloads of a single cluster are not the hub's.
+    // Workloads of a single cluster are not the hub's.
     if (!work || cluster !== '') return;
     this.#endUntil(at);
     const size = work.size ?? this.#replicas.get(work.name)?.size ?? [...this.sizes.values()].at(-1)!;

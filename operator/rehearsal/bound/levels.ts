@@ -1,4 +1,4 @@
-/** Units needed from a time on. */
+/** Units (nodes or clusters) needed from `at` until the next level. */
 export interface Level {
   readonly at: number;
   readonly units: number;

@@ -39,7 +39,7 @@ export class PeakPacking<T extends { readonly pool: OfferedPool; readonly hourly
   add({ at, event, cluster, work }: TraceLine): void {
     if (event === 'time') return;
     this.#endUntil(at);
-    // // Workloads restricted to some clusters, or that resize one, may not find room in this plan.
+    // Workloads restricted to some clusters, or that resize one, may not find room in this plan.
     if (!work || cluster !== '' || work.clusterLabels || work.kind) this.#isPlan = false;
     if (!work) return;
     const size = work.size ?? this.#sizes.get(work.name);

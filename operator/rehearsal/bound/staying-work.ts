@@ -24,7 +24,7 @@ export class StayingWork {
   add({ at, cluster, work }: TraceLine): void {
     if (!work || cluster !== '') return;
     this.#endUntil(at);
-    // // Replicas are placed by their hub.
+    // Replicas are placed by their hub.
     if (work.jobs === undefined || !work.size) {
       this.#isKnown = false;
       return;

@@ -40,7 +40,7 @@ function replicasOf(per: number, size: WorkSize): LineOf {
   let before: number | undefined;
   return (where, row) => {
     const [seconds, demand] = numbers(where, row, CURVE);
-    // // 0.1 + 0.2 slightly exceeds 0.3, which must not add a replica.
+    // 0.1 + 0.2 slightly exceeds 0.3, which must not add a replica.
     const replicas = Math.ceil(demand! / per - 1e-9);
     if (replicas === before) return timeOf(where, seconds!);
     before = replicas;
@@ -52,7 +52,7 @@ function jobsOf(per: number): LineOf {
   let left = 0;
   return (where, row) => {
     const [seconds, cpu, memory, life, count] = numbers(where, row, ARRIVALS);
-    // // The remainder of a division carries over to the next row, so that the sum is exact.
+    // The remainder of a division carries over to the next row, so that the sum is exact.
     left += count!;
     const jobs = Math.floor(left / per);
     left -= jobs * per;

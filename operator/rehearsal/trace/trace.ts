@@ -75,7 +75,7 @@ export async function* readTrace(file: string, curve: CurveOptions = {}): AsyncG
       throw traceProblem(where, `time goes backwards: it is before that of ${before.where}`, 'Sort the trace by time.');
     }
     before = line;
-    // // A curve has a row every few minutes: an unchanged one is yielded only at the end of the trace.
+    // A curve has a row every few minutes: an unchanged one is yielded only at the end of the trace.
     if (line.event === 'time') continue;
     hasYielded = true;
     yield line;
@@ -208,6 +208,6 @@ export function parseInstant(time: string | number): { at: number; dated: boolea
   }
   const seconds = typeof time === 'number' || /^\d+(\.\d+)?$/.test(time) ? Number(time) : undefined;
   const at = seconds === undefined ? parseDuration(String(time)) : seconds * 1000;
-  // // Dates beyond ten thousand years cannot be formatted.
+  // Dates beyond ten thousand years cannot be formatted.
   return at === undefined || !(at >= 0 && at < 3e14) ? undefined : { at: Math.round(at), dated: false };
 }

@@ -84,7 +84,7 @@ export function adopted(inputs: AdoptedInputs) {
 function withinZones(network: NetworkOutputs, { name, zones }: CloudPool): NetworkOutputs {
   const subnets = network.subnets.filter(({ zone }) => zones.length === 0 || zones.includes(zone ?? ''));
   if (subnets.length > 0) return { ...network, subnets };
-  // // EKS' own code and message, so that classify recognizes it.
+  // EKS' own code and message, so that classify recognizes it.
   const there = network.subnets.map(({ zone }) => zone).join(', ');
   throw new Error(
     `UnsupportedAvailabilityZoneException: pool ${name} wants ${zones.join(', ')}, the cluster has ${there || 'no subnets'}`,

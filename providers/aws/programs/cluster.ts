@@ -27,7 +27,7 @@ function addonsBeforeNodes(owner: Owner, cni: RoleWithPolicies): AddonDescriptio
       identity: { serviceAccount: 'aws-node', role: cni },
       configuration: {
         enableNetworkPolicy: 'true',
-        // // Interfaces left behind by the CNI would otherwise have no owner (amazon-vpc-cni-k8s, README).
+        // Interfaces left behind by the CNI would otherwise have no owner (amazon-vpc-cni-k8s, README).
         env: { ADDITIONAL_ENI_TAGS: JSON.stringify(tagsOf(owner)) },
       },
     },
@@ -43,7 +43,7 @@ function addonsOnNodes(owner: Owner, csi: RoleWithPolicies): AddonDescription[] 
     {
       name: 'aws-ebs-csi-driver',
       identity: { serviceAccount: 'ebs-csi-controller-sa', role: csi },
-      // // Volumes outlive their cluster: the sweep finds them by these tags (aws-ebs-csi-driver, chart values).
+      // Volumes outlive their cluster: the sweep finds them by these tags (aws-ebs-csi-driver, chart values).
       configuration: { controller: { extraVolumeTags: tagsOf(owner) } },
     },
   ];
@@ -68,7 +68,7 @@ async function declareAddon(
       addonName: name,
       addonVersion: version,
       resolveConflictsOnCreate: 'OVERWRITE',
-      // // Keeps changes that people made in the cluster.
+      // Keeps changes that people made in the cluster.
       resolveConflictsOnUpdate: 'PRESERVE',
       ...(configuration && { configurationValues: JSON.stringify(configuration) }),
       ...(identity && {
@@ -94,7 +94,7 @@ export async function cluster(inputs: ManagedClusterInputs) {
   for (const addon of addonsBeforeNodes(owner, cni)) before.push(await declareAddon(addon, control.name, version, []));
   const node = declareRole('node', owner, partition);
   const groups = pools.map((pool) => nodeGroup(inputs, pool, control, node, before));
-  // // A sleeping cluster keeps its add-ons: otherwise waking it would have to create them again.
+  // A sleeping cluster keeps its add-ons: otherwise waking it would have to create them again.
   if (inputs.asleep || hasRoomForAddons(pools)) {
     const csi = declareRole('csi', owner, partition);
     for (const addon of addonsOnNodes(owner, csi)) await declareAddon(addon, control.name, version, groups);
@@ -122,7 +122,7 @@ function secretsKey(owner: Owner): kms.Key {
   const key = new kms.Key('secrets', {
     description: `Coppice: Secrets of ${owner.technicalID}`,
     enableKeyRotation: true,
-    // // The minimum of KMS (ScheduleKeyDeletion, PendingWindowInDays).
+    // The minimum of KMS (ScheduleKeyDeletion, PendingWindowInDays).
     deletionWindowInDays: 7,
   });
   new kms.Alias('secrets', { name: physicalName('aws:kms/alias:Alias', owner, 'secrets'), targetKeyId: key.id });
@@ -150,7 +150,7 @@ function controlPlane(inputs: ManagedClusterInputs, { role, ready }: ReturnType<
     },
     {
       dependsOn: ready,
-      // // Set at creation only and never returned by EKS: a difference on an imported cluster would replace it
+      // Set at creation only and never returned by EKS: a difference on an imported cluster would replace it
       // (hashicorp/terraform-provider-aws, internal/service/eks/cluster.go: ForceNew).
       ignoreChanges: ['accessConfig.bootstrapClusterCreatorAdminPermissions', 'bootstrapSelfManagedAddons'],
     },

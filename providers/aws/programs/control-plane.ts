@@ -20,14 +20,14 @@ export function controlPlane({ owner, region, network, endpoint, pool }: Control
     { name: physicalName('aws:iam/instanceProfile:InstanceProfile', owner, 'control-plane'), role: role.name },
     { dependsOn: ready },
   );
-  // // A template keeps all its versions: one that contained keys is replaced by another template.
+  // A template keeps all its versions: one that contained keys is replaced by another template.
   const named = pool.holdsKeys ? { ...pool, name: `${pool.name}-first` } : pool;
   const template = launchTemplate(owner, named, pool.rootDevice ?? ROOT_DEVICE, {
     imageId: pool.image,
     instanceType: pool.machineType,
     iamInstanceProfile: { arn: profile.arn },
     vpcSecurityGroupIds: [endpoint.extra.securityGroup!],
-    // // cloud-init decompresses it. It is a secret in Pulumi's state, since it may contain keys.
+    // cloud-init decompresses it. It is a secret in Pulumi's state, since it may contain keys.
     userData: pulumi.secret(gzipSync(pool.userData).toString('base64')),
     tags: { [POOL_TAG]: pool.name, ...(pool.hash !== undefined && { [POOL_HASH_TAG]: pool.hash }) },
   });
@@ -40,10 +40,10 @@ export function controlPlane({ owner, region, network, endpoint, pool }: Control
     vpcZoneIdentifiers: subnets.map(({ id }) => id),
     launchTemplate: { id: template.id, version: template.latestVersion.apply(String) },
     targetGroupArns: [endpoint.extra.targetGroup!],
-    // // An etcd member is removed before its machine, and only Coppice knows when that is done.
+    // An etcd member is removed before its machine, and only Coppice knows when that is done.
     suspendedProcesses: ['AZRebalance', 'ReplaceUnhealthy'],
     protectFromScaleIn: true,
-    // // The machines themselves report whether they came up.
+    // The machines themselves report whether they came up.
     waitForCapacityTimeout: '0',
     tags: [{ key: POOL_TAG, value: pool.name, propagateAtLaunch: false }],
   });

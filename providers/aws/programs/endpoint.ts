@@ -41,7 +41,7 @@ export function endpoint({ owner, network, port }: EndpointInputs) {
     internal: false,
     subnets: (network.extra?.publicSubnets ?? '').split(',').filter(Boolean),
     securityGroups: [door.id],
-    // // A single machine in one zone serves all: otherwise addresses of other zones would be dead.
+    // A single machine in one zone serves all: otherwise addresses of other zones would be dead.
     enableCrossZoneLoadBalancing: true,
   });
   const targets = new lb.TargetGroup('endpoint', {
@@ -50,7 +50,7 @@ export function endpoint({ owner, network, port }: EndpointInputs) {
     targetType: 'instance',
     protocol: 'TCP',
     port,
-    // // A machine that reaches its own API server through the load balancer would receive its own packets ("hairpin",
+    // A machine that reaches its own API server through the load balancer would receive its own packets ("hairpin",
     // ELB user guide).
     preserveClientIp: 'false',
     deregistrationDelay: LEAVING_SECONDS,

@@ -14,7 +14,7 @@ export function followHouseRules(owner: Owner): void {
     const naming = NAMING[type];
     if (!naming) throw new TypeError(`${type} ${name}: how it is named is not said in NAMING`);
     if (typeof naming === 'object') checkName(`${type} ${name}`, props[naming.property], naming.longest);
-    // // Foreign resources must not get Coppice's tags: the sweep would delete them.
+    // Foreign resources must not get Coppice's tags: the sweep would delete them.
     if (name === ADOPTED) return undefined;
     return { props: withTags(type, name, owner, props), opts };
   });
@@ -22,7 +22,7 @@ export function followHouseRules(owner: Owner): void {
 
 function checkName(resource: string, given: unknown, longest: number): void {
   if (typeof given !== 'string' || given === '') {
-    // // Pulumi's random name would let a second creation succeed.
+    // Pulumi's random name would let a second creation succeed.
     throw new TypeError(`${resource} has no physical name: use physicalName`);
   }
   if (given.length > longest) throw new TypeError(`${resource}: "${given}" is longer than ${longest} characters`);

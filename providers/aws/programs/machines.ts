@@ -25,7 +25,7 @@ export function machines(inputs: MachinesInputs) {
     { dependsOn: ready },
   );
   const wall = securityGroup(inputs);
-  // // With a control plane on machines, its endpoint's security group lets all machines reach each other.
+  // With a control plane on machines, its endpoint's security group lets all machines reach each other.
   const walls = [wall.id, ...(inputs.endpoint ? [inputs.endpoint.extra.securityGroup!] : [])];
   const groups = pools.map((pool) => [pool.name, group(inputs, pool, template(inputs, pool, profile, walls))] as const);
   return {
@@ -81,9 +81,9 @@ function group({ owner, network }: MachinesInputs, pool: MachinePool, made: ec2.
       ...(pool.spot
         ? { mixedInstancesPolicy: spotOnly(made.id, version), capacityRebalance: true }
         : { launchTemplate: { id: made.id, version } }),
-      // // Rebalancing would terminate machines with pods on them: Coppice drains and chooses.
+      // Rebalancing would terminate machines with pods on them: Coppice drains and chooses.
       suspendedProcesses: ['AZRebalance'],
-      // // Machines report per pool whether they came up, instead of one failed run for all.
+      // Machines report per pool whether they came up, instead of one failed run for all.
       waitForCapacityTimeout: '0',
       tags: [{ key: POOL_TAG, value: pool.name, propagateAtLaunch: false }],
     },

@@ -36,7 +36,7 @@ export async function network(inputs: NetworkInputs) {
   followHouseRules(owner);
   const zones = zoneRanges(cidrs, await zonesOfEKS(inputs));
   const vpc = new ec2.Vpc('vpc', { cidrBlock: cidrs.nodes, enableDnsHostnames: true, enableDnsSupport: true });
-  // // Without rules: resources placed in it by mistake reach nothing.
+  // Without rules: resources placed in it by mistake reach nothing.
   new ec2.DefaultSecurityGroup('default', { vpcId: vpc.id });
   const pods = new ec2.VpcIpv4CidrBlockAssociation('pods', {
     vpcId: vpc.id,
@@ -61,13 +61,13 @@ export async function network(inputs: NetworkInputs) {
     });
     const privateSubnet = subnet('private', vpc, ranges, { ...tags, 'kubernetes.io/role/internal-elb': '1' });
     associate('private', ranges.zone, privateSubnet, table);
-    // // The VPC CNI allocates pod addresses from subnets with this tag (amazon-vpc-cni-k8s since 1.18,
+    // The VPC CNI allocates pod addresses from subnets with this tag (amazon-vpc-cni-k8s since 1.18,
     // ENABLE_SUBNET_DISCOVERY).
     const podSubnet = subnet('pods', vpc, ranges, { ...tags, 'kubernetes.io/role/cni': '1' }, [pods]);
     associate('pods', ranges.zone, podSubnet, table);
     return { id: privateSubnet.id, zone: ranges.zone };
   });
-  // // Image layers are in S3: through NAT gateways they would be billed by the gigabyte.
+  // Image layers are in S3: through NAT gateways they would be billed by the gigabyte.
   new ec2.VpcEndpoint('s3', {
     vpcId: vpc.id,
     vpcEndpointType: 'Gateway',
@@ -90,7 +90,7 @@ async function zonesOfEKS({ region, zones }: NetworkInputs): Promise<string[]> {
   const { names } = await getAvailabilityZones({ excludeZoneIds: [without] });
   const usable = zones.filter((zone) => names.includes(zone));
   if (usable.length < 2) {
-    // // EKS' own code and message, so that classify recognizes it.
+    // EKS' own code and message, so that classify recognizes it.
     throw new Error(
       `UnsupportedAvailabilityZoneException: of ${zones.join(', ')} EKS can use ${usable.join(', ') || 'none'}, and needs two; ` +
         `this account has ${names.join(', ')}`,
@@ -125,6 +125,6 @@ const associate = (kind: Kind, zone: string, subnet: ec2.Subnet, table: ec2.Rout
 
 function natGateway(zone: string, subnet: ec2.Subnet, wayOut: ec2.Route): ec2.NatGateway {
   const address = new ec2.Eip(`nat-${zone}`, { domain: 'vpc' });
-  // // Created after the internet gateway and deleted before it, since a gateway in use cannot be detached.
+  // Created after the internet gateway and deleted before it, since a gateway in use cannot be detached.
   return new ec2.NatGateway(`nat-${zone}`, { subnetId: subnet.id, allocationId: address.id }, { dependsOn: [wayOut] });
 }

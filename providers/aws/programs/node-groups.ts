@@ -34,9 +34,9 @@ export const startSize = (pool: CloudPool): number => pool.desired ?? pool.minim
 
 function scaling(pool: CloudPool) {
   const start = startSize(pool);
-  // // An unlimited maximum is lost in JSON.
+  // An unlimited maximum is lost in JSON.
   const most = Number.isFinite(pool.maximum) ? pool.maximum : start;
-  // // EKS rejects a group with maximum zero (Capacity: min 1).
+  // EKS rejects a group with maximum zero (Capacity: min 1).
   const maxSize = Math.max(1, most, pool.minimum);
   return { minSize: pool.minimum, maxSize, desiredSize: Math.min(Math.max(start, pool.minimum), maxSize) };
 }
@@ -83,7 +83,7 @@ export function nodeGroup(
     },
     {
       dependsOn: [...node.ready, ...after],
-      // // Without `desired` an autoscaler decides, whose result an apply must not revert.
+      // Without `desired` an autoscaler decides, whose result an apply must not revert.
       ...(pool.desired === undefined && { ignoreChanges: ['scalingConfig.desiredSize'] }),
     },
   );

@@ -92,13 +92,13 @@ export async function adopted(inputs: AdoptedInputs): Promise<ProgramOutputs> {
   );
   if (found.administrators) {
     const us = await getClientConfig();
-    // // Azure refuses a second equal assignment.
+    // Azure refuses a second equal assignment.
     if (!found.administrators.includes(us.objectId)) grantRole(owner, us, { ...ADMINISTRATOR, scope: found.id }, [aks]);
   }
   const cluster = { owner, zones, kubernetesVersion: upgrade ?? found.version };
   for (const pool of pools) {
     const plan = (now?: number) => agentPoolBeside(found.addresses, pool, cluster, now);
-    // // Not deletedWith the cluster, which stays, while the agent pool must be deleted.
+    // Not deletedWith the cluster, which stays, while the agent pool must be deleted.
     await agentPool(pool, plan, { resourceGroupName, resourceName }, { dependsOn: aks });
   }
   return clusterOutputs(aks, resourceGroupName, found.isPrivate ? aks.privateFQDN : aks.fqdn);

@@ -82,7 +82,7 @@ export async function cluster(inputs: ManagedClusterInputs): Promise<ProgramOutp
       oidcIssuerProfile: { enabled: true },
       securityProfile: { workloadIdentity: { enabled: true } },
       apiServerAccessProfile: { authorizedIPRanges: authorizedRanges(inputs) },
-      // // Version upgrades are Coppice's decision; Ubuntu still installs security fixes without restarts.
+      // Version upgrades are Coppice's decision; Ubuntu still installs security fixes without restarts.
       autoUpgradeProfile: { upgradeChannel: 'none', nodeOSUpgradeChannel: 'Unmanaged' },
       networkProfile: {
         networkPlugin: 'azure',
@@ -95,7 +95,7 @@ export async function cluster(inputs: ManagedClusterInputs): Promise<ProgramOutp
         outboundType: 'userAssignedNATGateway',
         loadBalancerSku: 'standard',
       },
-      // // Other pools are separate resources; AKS ignores pools not named here (pulumi-azure-native issues 1686,
+      // Other pools are separate resources; AKS ignores pools not named here (pulumi-azure-native issues 1686,
       // 4264).
       agentPoolProfiles: [systemPool(inputs)],
     },
@@ -104,7 +104,7 @@ export async function cluster(inputs: ManagedClusterInputs): Promise<ProgramOutp
   grantRole(owner, us, { ...ADMINISTRATOR, scope: managedClusterID(us.subscriptionId, owner) }, [aks]);
   const at = { resourceGroupName: group, resourceName: managedClusterName(owner) };
   for (const pool of pools) {
-    // // Deleted with the cluster: a separate deletion would only take time.
+    // Deleted with the cluster: a separate deletion would only take time.
     const options = { dependsOn: aks, deletedWith: aks };
     await agentPool(pool, (now) => agentPoolOf(pool, inputs, now), at, options);
   }
@@ -125,11 +125,11 @@ export function grantRole(
       roleAssignmentName: roleAssignmentName(owner, purpose),
       scope,
       principalId,
-      // // Explicit, so that Azure does not search for an identity that its directory may not list yet.
+      // Explicit, so that Azure does not search for an identity that its directory may not list yet.
       principalType: 'ServicePrincipal',
       roleDefinitionId: `/subscriptions/${us.subscriptionId}/providers/Microsoft.Authorization/roleDefinitions/${role}`,
     },
-    // // An assignment is immutable, and its name is taken until it is deleted.
+    // An assignment is immutable, and its name is taken until it is deleted.
     { dependsOn, deleteBeforeReplace: true },
   );
 }
@@ -138,7 +138,7 @@ export function grantRole(
 export function clusterOutputs(
   aks: ManagedCluster,
   resourceGroupName: string,
-  // // Only one of the two is read: an output that Azure does not return stays unknown in a plan, which would then
+  // Only one of the two is read: an output that Azure does not return stays unknown in a plan, which would then
   // always report changes.
   host: Output<string> = aks.fqdn,
 ): ProgramOutputs {
@@ -146,7 +146,7 @@ export function clusterOutputs(
   return {
     name: aks.name,
     endpoint: interpolate`https://${host}`,
-    // // Not a secret, unlike the credentials beside it; see programs/cluster.ts of gcp.
+    // Not a secret, unlike the credentials beside it; see programs/cluster.ts of gcp.
     certificateAuthority: unsecret(kubeconfigs).apply(([first]) => certificateAuthorityOf(first?.value ?? '')),
     version: aks.currentKubernetesVersion,
     extra: { id: aks.id, localAccounts: aks.disableLocalAccounts.apply((disabled) => String(!disabled)) },
@@ -174,7 +174,7 @@ export async function agentPool(
     { ...plan(now?.count), ...id },
     {
       ...options,
-      // // With another name the new pool can exist before the old one is deleted; the plugin's default deletes first.
+      // With another name the new pool can exist before the old one is deleted; the plugin's default deletes first.
       replaceOnChanges: ['agentPoolName'],
       deleteBeforeReplace: false,
     },

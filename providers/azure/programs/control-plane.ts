@@ -19,14 +19,14 @@ export function controlPlane({ owner, region, zones, network, endpoint, pool }: 
     location: region,
     tags: { ...tagsOf(owner), [POOL_TAG]: pool.name },
     orchestrationMode: 'Flexible',
-    // // Maximum spreading; the only value for machines in zones.
+    // Maximum spreading; the only value for machines in zones.
     platformFaultDomainCount: 1,
     singlePlacementGroup: false,
     automaticRepairsPolicy: { enabled: false },
     sku: { name: pool.machineType, tier: 'Standard', capacity: pool.desired ?? pool.minimum },
     zones: poolZonesOf(pool, zones),
     virtualMachineProfile: profileOf({ owner, network }, pool, endpoint.extra.securityGroup!, {
-      // // cloud-init decompresses it. It is a secret in Pulumi's state, since it may contain keys.
+      // cloud-init decompresses it. It is a secret in Pulumi's state, since it may contain keys.
       told: pulumi.secret(gzipSync(pool.userData).toString('base64')),
       backendPool: endpoint.extra.backendPool!,
     }),

@@ -25,7 +25,7 @@ export function endpoint({ owner, region, network, port }: EndpointInputs): Prog
     publicIPAddressVersion: 'IPv4',
     publicIPAllocationMethod: 'Static',
   });
-  // // Its parts refer to each other by ids built from names.
+  // Its parts refer to each other by ids built from names.
   const own = `${network.network.split('/providers/')[0]}/providers/Microsoft.Network/loadBalancers/${name}`;
   const part = (kind: string) => ({ id: `${own}/${kind}/${PART}` });
   const balancer = new LoadBalancer('endpoint', {
@@ -43,7 +43,7 @@ export function endpoint({ owner, region, network, port }: EndpointInputs): Prog
         backendPort: port,
         idleTimeoutInMinutes: IDLE_MINUTES,
         enableTcpReset: true,
-        // // The NAT gateway provides outbound access.
+        // The NAT gateway provides outbound access.
         disableOutboundSnat: true,
         frontendIPConfiguration: part('frontendIPConfigurations'),
         backendAddressPool: part('backendAddressPools'),
@@ -51,7 +51,7 @@ export function endpoint({ owner, region, network, port }: EndpointInputs): Prog
       },
     ],
   });
-  // // Azure's default rules permit traffic within the network and its probes; clients keep their own addresses.
+  // Azure's default rules permit traffic within the network and its probes; clients keep their own addresses.
   const wall = new NetworkSecurityGroup('endpoint', {
     ...common,
     networkSecurityGroupName: name,

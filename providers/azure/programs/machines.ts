@@ -72,14 +72,14 @@ async function scaleSet(
 ): Promise<VirtualMachineScaleSet> {
   const { owner, region, zones } = inputs;
   const id = { resourceGroupName: resourceGroupName(owner), vmScaleSetName: scaleSetName(owner, pool.name) };
-  // // Declared values replace present ones, the number of machines included.
+  // Declared values replace present ones, the number of machines included.
   const now = isPoolAutoscaled(pool) ? await findResource(getVirtualMachineScaleSet(id)) : undefined;
   return new VirtualMachineScaleSet(`pool-${pool.name}`, {
     ...id,
     location: region,
     tags: { ...tagsOf(owner), [POOL_TAG]: pool.name },
     orchestrationMode: 'Flexible',
-    // // Maximum spreading; the only value for machines in zones.
+    // Maximum spreading; the only value for machines in zones.
     platformFaultDomainCount: 1,
     singlePlacementGroup: false,
     sku: { name: pool.machineType, tier: 'Standard', capacity: declaredCountOf(pool, now?.sku?.capacity) },
@@ -100,10 +100,10 @@ export function profileOf(
 ): NonNullable<VirtualMachineScaleSetArgs['virtualMachineProfile']> {
   const adminUsername = 'coppice';
   return {
-    // // Read back per machine: tags in a profile do not reach machines with this API (Azure/azure-rest-api-specs issue
+    // Read back per machine: tags in a profile do not reach machines with this API (Azure/azure-rest-api-specs issue
     // 42439).
     ...(pool.hash !== undefined && { userData: Buffer.from(pool.hash).toString('base64') }),
-    // // -1: at most the on-demand price. Evicted machines are deleted: a stopped one would keep its billed disk.
+    // -1: at most the on-demand price. Evicted machines are deleted: a stopped one would keep its billed disk.
     ...(pool.spot && { priority: 'Spot', evictionPolicy: 'Delete', billingProfile: { maxPrice: -1 } }),
     osProfile: {
       computerNamePrefix: `${pool.name}-`,
@@ -124,17 +124,17 @@ export function profileOf(
       },
     },
     networkProfile: {
-      // // Required with Flexible, which creates the interfaces; they are deleted with their machine.
+      // Required with Flexible, which creates the interfaces; they are deleted with their machine.
       networkApiVersion: '2020-11-01',
       networkInterfaceConfigurations: [
         {
           name: 'nodes',
           primary: true,
           deleteOption: 'Delete',
-          // // Pods send from addresses other than the machine's.
+          // Pods send from addresses other than the machine's.
           enableIPForwarding: true,
           networkSecurityGroup: { id: wall },
-          // // Without publicIPAddressConfiguration there is no public address.
+          // Without publicIPAddressConfiguration there is no public address.
           ipConfigurations: [
             {
               name: 'nodes',

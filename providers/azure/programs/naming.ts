@@ -32,7 +32,7 @@ const requireNameAndTags: ResourceTransformation = ({ type, name, props }) => {
   if (!rule) throw new Error(`${type} ${name}: which property names it? Say so in programs/naming.ts`);
   if (typeof props[rule.name] !== 'string')
     throw new Error(`${type} ${name} has no ${rule.name}: every resource needs a fixed one`);
-  // // Foreign resources must not get Coppice's tags: the sweep would delete them.
+  // Foreign resources must not get Coppice's tags: the sweep would delete them.
   if (!rule.tags || name === ADOPTED) return undefined;
   const missing = Object.values(REQUIRED_TAGS).filter((tag) => typeof props.tags?.[tag] !== 'string');
   if (missing.length > 0) throw new Error(`${type} ${name} lacks the tags ${missing.join(', ')}`);

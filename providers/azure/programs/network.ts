@@ -52,7 +52,7 @@ export function network({ owner, region, cidrs }: NetworkInputs): ProgramOutputs
           name: NODES_SUBNET,
           addressPrefix: cidrs.nodes,
           natGateway: { id: nat.id },
-          // // Without the gateway a node must have no outbound access, rather than one by an unknown address.
+          // Without the gateway a node must have no outbound access, rather than one by an unknown address.
           defaultOutboundAccess: false,
         },
       ],

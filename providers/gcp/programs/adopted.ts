@@ -131,7 +131,7 @@ export function adopted(inputs: AdoptedInputs): ProgramOutputs {
         ...found.labels,
         ...(!isReleased && asLabels(adoptionTags(owner, adopt.deletionPolicy))),
       },
-      // // Further protection while the deletion policy is not Delete.
+      // Further protection while the deletion policy is not Delete.
       deletionProtection: adopt.deletionPolicy === 'Release',
       ...(upgrade !== undefined && { minMasterVersion: upgrade }),
       ...(isLimited && {
@@ -158,7 +158,7 @@ export function adopted(inputs: AdoptedInputs): ProgramOutputs {
       plan,
       at,
       {
-        // // Public node addresses follow the cluster's setting: the outbound access of its network is unknown.
+        // Public node addresses follow the cluster's setting: the outbound access of its network is unknown.
         management: { autoRepair: true, autoUpgrade: found.inChannel },
         nodeConfig: nodeConfigOf(plan, owner, {
           serviceAccount: nodes!.email,

@@ -28,9 +28,9 @@ export function cluster(inputs: ManagedClusterInputs): ProgramOutputs {
       location: region,
       nodeLocations: zones,
       resourceLabels: gcpLabelsOf(owner),
-      // // Deletion protection is on the WorkerCluster: here it would only make a destroy fail midway.
+      // Deletion protection is on the WorkerCluster: here it would only make a destroy fail midway.
       deletionProtection: false,
-      // // Outside of channels GKE upgrades nodes only on request; see NodePool.version.
+      // Outside of channels GKE upgrades nodes only on request; see NodePool.version.
       releaseChannel: { channel: 'UNSPECIFIED' },
       minMasterVersion: kubernetesVersion,
       ...network(inputs),
@@ -43,11 +43,11 @@ export function cluster(inputs: ManagedClusterInputs): ProgramOutputs {
       databaseEncryption: { state: 'ENCRYPTED', keyName: secrets.key.id },
       workloadIdentityConfig: { workloadPool: interpolate`${projectID}.svc.id.goog` },
       enableShieldedNodes: true,
-      // // Health endpoints stay open; all other requests need credentials.
+      // Health endpoints stay open; all other requests need credentials.
       anonymousAuthenticationConfig: { mode: 'LIMITED' },
       masterAuth: { clientCertificateConfig: { issueClientCertificate: false } },
       costManagementConfig: { enabled: true },
-      // // GKE requires initial nodes; they are deleted at once, and must fit into the smallest quota until then.
+      // GKE requires initial nodes; they are deleted at once, and must fit into the smallest quota until then.
       removeDefaultNodePool: true,
       initialNodeCount: 1,
       nodeConfig: {
@@ -56,7 +56,7 @@ export function cluster(inputs: ManagedClusterInputs): ProgramOutputs {
         diskSizeGb: 20,
         diskType: 'pd-standard',
       },
-      // // Node pools are separate resources: read through the cluster they would appear as a replacing change.
+      // Node pools are separate resources: read through the cluster they would appear as a replacing change.
       skipNodePoolRefresh: true,
     },
     { ignoreChanges: ['nodeConfig'], dependsOn: [...nodes.grants, secrets.grant] },
@@ -76,7 +76,7 @@ export function cluster(inputs: ManagedClusterInputs): ProgramOutputs {
 export const clusterOutputs = (gke: Cluster, project: Input<string>, location: Input<string>): ProgramOutputs => ({
   name: gke.name,
   endpoint: interpolate`https://${gke.endpoint}`,
-  // // Declared secret like the keys beside it, though every kubeconfig contains it; secret outputs cannot be compared,
+  // Declared secret like the keys beside it, though every kubeconfig contains it; secret outputs cannot be compared,
   // and each refresh of an unchanged cluster would be an update.
   certificateAuthority: unsecret(gke.masterAuth).apply(({ clusterCaCertificate }) =>
     Buffer.from(clusterCaCertificate, 'base64').toString(),
@@ -149,7 +149,7 @@ interface NodeIdentity {
 /** Security settings of every node. Secure boot rejects unsigned kernel modules, which GPU drivers need. */
 const hardened = ({ serviceAccount, workloadIdentity }: NodeIdentity, secureBoot: boolean) => ({
   serviceAccount,
-  // // The account's role decides the rights; scopes are the older mechanism.
+  // The account's role decides the rights; scopes are the older mechanism.
   oauthScopes: ['https://www.googleapis.com/auth/cloud-platform'],
   shieldedInstanceConfig: { enableSecureBoot: secureBoot, enableIntegrityMonitoring: true },
   ...(workloadIdentity && { workloadMetadataConfig: { mode: 'GKE_METADATA' } }),
@@ -190,7 +190,7 @@ export function nodePool(
       upgradeSettings: { strategy: 'SURGE', maxSurge: 1, maxUnavailable: 0 },
       ...args,
     },
-    // // Initial size only: a later minimum must not replace the node pool.
+    // Initial size only: a later minimum must not replace the node pool.
     { ignoreChanges: ['initialNodeCount'], dependsOn },
   );
 }
@@ -201,7 +201,7 @@ function sizeArgs(size: NodePoolPlan['size']) {
   return {
     autoscaling: { totalMinNodeCount: minimum, totalMaxNodeCount: maximum, locationPolicy },
     initialNodeCount: 0,
-    // // The autoscaler decides the number, which is no drift.
+    // The autoscaler decides the number, which is no drift.
     ignoreNodeCountChanges: true,
   };
 }

@@ -22,7 +22,7 @@ export function controlPlane({ owner, region, zones, network, endpoint, pool }: 
   const description = descriptionOf(owner);
   const name = computeName(owner, 'control-plane');
   const { port } = endpoint;
-  // // cloud-init decompresses it. It is a secret in Pulumi's state, since it may contain keys.
+  // cloud-init decompresses it. It is a secret in Pulumi's state, since it may contain keys.
   const told = {
     'user-data': pulumi.secret(gzipSync(pool.userData).toString('base64')),
     'user-data-encoding': 'base64',
@@ -30,7 +30,7 @@ export function controlPlane({ owner, region, zones, network, endpoint, pool }: 
   const made = instanceTemplate({ owner, network }, pool, endpoint.extra.serviceAccount!, told);
   const machines = instanceGroup({ owner, region, zones }, pool, made, {
     namedPorts: [{ name: PORT_NAME, port }],
-    // // An etcd member is removed before its machine, and only Coppice knows when that is done.
+    // An etcd member is removed before its machine, and only Coppice knows when that is done.
     instanceLifecyclePolicy: { defaultActionOnFailure: 'DO_NOTHING' },
   });
   const health = new HealthCheck('control-plane', {

@@ -18,7 +18,7 @@ const KUBELET_PORT = '10250';
 /** A regional managed instance group per pool, for clusters whose control plane is not Google's. */
 export function machines(inputs: MachinesInputs): ProgramOutputs {
   const { owner, pools } = inputs;
-  // // With a control plane on machines the endpoint's layer has created it.
+  // With a control plane on machines the endpoint's layer has created it.
   const account = inputs.endpoint?.extra.serviceAccount ?? machineIdentity(owner, inputs.network);
   kubeletWall(inputs, account);
   const groups = pools.map(
@@ -89,10 +89,10 @@ export function instanceTemplate(
         ...(pool.diskGiB !== undefined && { diskSizeGb: pool.diskGiB }),
       },
     ],
-    // // Without accessConfigs there is no public address.
+    // Without accessConfigs there is no public address.
     networkInterfaces: [{ subnetwork }],
     metadata: { 'user-data': pool.userData, 'block-project-ssh-keys': 'true' },
-    // // Secure boot rejects unsigned kernel modules, which GPU drivers need.
+    // Secure boot rejects unsigned kernel modules, which GPU drivers need.
     shieldedInstanceConfig: {
       enableSecureBoot: pool.gpu === 0,
       enableVtpm: true,
@@ -103,7 +103,7 @@ export function instanceTemplate(
   return new InstanceTemplate(`template-${pool.name}`, {
     ...fixed,
     ...(told && { metadata: { ...told, 'block-project-ssh-keys': 'true' } }),
-    // // Templates are immutable: a changed one has another name, and exists before the old one is deleted.
+    // Templates are immutable: a changed one has another name, and exists before the old one is deleted.
     name: pool.template ?? computeName(owner, `${pool.name}-${shortHash(JSON.stringify(fixed))}`),
     description: descriptionOf(owner),
     serviceAccount: { email: account, scopes: ['https://www.googleapis.com/auth/cloud-platform'] },
@@ -118,7 +118,7 @@ function schedulingOf({ spot, gpu }: MachinePool) {
       preemptible: true,
       automaticRestart: false,
       onHostMaintenance: 'TERMINATE',
-      // // The group creates another one; a stopped machine would keep its billed disk.
+      // The group creates another one; a stopped machine would keep its billed disk.
       instanceTerminationAction: 'DELETE',
     };
   }
@@ -140,16 +140,16 @@ export function instanceGroup(
       region,
       baseInstanceName: instanceBaseName(owner, pool.name),
       distributionPolicyZones: pool.zones.length > 0 ? pool.zones : zones,
-      // // A zone without capacity must not block the others.
+      // A zone without capacity must not block the others.
       distributionPolicyTargetShape: pool.spot ? 'ANY' : 'BALANCED',
       versions: [{ instanceTemplate: made.selfLinkUnique }],
       targetSize: pool.desired ?? pool.minimum,
-      // // Google would replace machines, or move them between zones, with pods on them: Coppice drains and chooses.
+      // Google would replace machines, or move them between zones, with pods on them: Coppice drains and chooses.
       updatePolicy: { type: 'OPPORTUNISTIC', minimalAction: 'REPLACE', instanceRedistributionType: 'NONE' },
-      // // A recreated machine (failed host, or reclaimed spot) would get the original metadata, whose join token has
+      // A recreated machine (failed host, or reclaimed spot) would get the original metadata, whose join token has
       // expired (docs.cloud.google.com/compute/docs/instance-groups/update-on-repair).
       instanceLifecyclePolicy: { forceUpdateOnRepair: 'YES' },
-      // // Machines report per pool whether they came up, instead of one failed run for all.
+      // Machines report per pool whether they came up, instead of one failed run for all.
       waitForInstances: false,
       ...more,
     },

@@ -10,14 +10,14 @@ import { computeName, SECONDARY_RANGES } from '../names.ts';
  */
 export function network({ owner, region, cidrs }: NetworkInputs): ProgramOutputs {
   const description = descriptionOf(owner);
-  // // Immutable at Google: a changed text must not replace the network under a running cluster.
+  // Immutable at Google: a changed text must not replace the network under a running cluster.
   const options = { ignoreChanges: ['description'] };
   const vpc = new Network(
     'network',
     {
       name: computeName(owner),
       description,
-      // // Auto mode would take 10.128.0.0/9 for subnets in every region.
+      // Auto mode would take 10.128.0.0/9 for subnets in every region.
       autoCreateSubnetworks: false,
       routingMode: 'REGIONAL',
     },
@@ -45,10 +45,10 @@ export function network({ owner, region, cidrs }: NetworkInputs): ProgramOutputs
     router: router.name,
     region,
     natIpAllocateOption: 'AUTO_ONLY',
-    // // This subnet only: otherwise another NAT of the network would be refused.
+    // This subnet only: otherwise another NAT of the network would be refused.
     sourceSubnetworkIpRangesToNat: 'LIST_OF_SUBNETWORKS',
     subnetworks: [{ name: subnet.id, sourceIpRangesToNats: ['ALL_IP_RANGES'] }],
-    // // A fixed number of ports per node is exhausted by one busy pod; errors only, since every logged connection is
+    // A fixed number of ports per node is exhausted by one busy pod; errors only, since every logged connection is
     // billed.
     enableDynamicPortAllocation: true,
     enableEndpointIndependentMapping: false,

@@ -108,7 +108,7 @@ export function hibernationTasks(op: Operation): Task[] {
         if (!live) return;
         const size = sizeOf(live);
         if (size > 0) {
-          // A single write: without the recorded size, existing members would be taken for none.
+          // One write for both: with replicas 0 and no recorded size, the wake-up would start an etcd without members.
           const annotations = { [ANNOTATIONS.sizeAwake]: String(size) };
           const patch = { metadata: { annotations }, spec: { replicas: 0 } };
           const { name, namespace } = live.metadata;

@@ -44,7 +44,7 @@ async function archiveEntries(handle: FileHandle): Promise<Map<string, ArchiveEn
     const short = text(header, 0, 100);
     const name = posix.normalize(next.name ?? (prefix ? `${prefix}/${short}` : short));
     const target = next.target ?? text(header, 157, 100);
-    // // Written by old Docker: a layer shared by two images is a link in the second's folder.
+    // Written by old Docker: a layer shared by two images is a link in the second's folder.
     if (type === '2') links.set(name, posix.join(posix.dirname(name), target));
     else if (type === '1') links.set(name, posix.normalize(target));
     else if (type === '0' || type === '\0') files.set(name, { offset, size });
@@ -136,7 +136,7 @@ export async function readArchive(handle: FileHandle): Promise<ArchivedImage[]> 
   const entries = await archiveEntries(handle);
   const archive = { handle, entries };
   const index = await json<{ manifests?: Descriptor[] }>(archive, 'index.json');
-  // // Docker writes both since version 25; before, its index was empty.
+  // Docker writes both since version 25; before, its index was empty.
   if (index?.manifests?.length) return Promise.all(forHere(index.manifests).map((one) => ofLayout(archive, one)));
   const list = await json<DockerImage[]>(archive, 'manifest.json');
   if (!Array.isArray(list) || list.length === 0)

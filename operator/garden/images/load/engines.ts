@@ -51,7 +51,7 @@ const ENGINES: readonly Engine[] = [
   {
     name: 'containerd',
     save: async (run, _, ref, file) => {
-      // // Without a running containerd ctr would wait ten seconds.
+      // Without a running containerd ctr would wait ten seconds.
       const list = ['ctr', '--connect-timeout', '2s', 'namespaces', 'list', '--quiet'];
       const namespaces = (await run(list, LOOK_MS)).split('\n').filter(Boolean);
       for (const namespace of namespaces) {

@@ -72,7 +72,7 @@ export async function buildOperatorImage(ref: string, toolchain: Toolchain): Pro
       user: `${OPERATOR_UID}:${OPERATOR_UID}`,
       workingDir: APP_FOLDER,
       entrypoint: [NODE, 'operator/main.ts'],
-      // // The only writable folder with a read-only root file system.
+      // The only writable folder with a read-only root file system.
       env: {
         HOME: '/tmp',
         NODE_ENV: 'production',
@@ -95,7 +95,7 @@ export async function productionModuleFiles(): Promise<string[]> {
   >[0];
   const names = await Promise.all(
     productionPackages(lock).map(async (folder) => {
-      // // Nested packages have their own lines.
+      // Nested packages have their own lines.
       const all = await filesIn(folder, (name) => name !== 'node_modules');
       return all.filter((name) => isRead(relative(folder, name)));
     }),

@@ -43,6 +43,6 @@ export const isSource = (name: string): boolean => !/(?:^|\/)\.[^/]*$/.test(name
 export function linkedLibraries(text: string): string[] {
   const missing = /^\s*(\S+) => not found/m.exec(text)?.[1];
   if (missing) throw new Error(`this machine lacks the library ${missing}`);
-  // // Kernel-provided entries have no path.
+  // Kernel-provided entries have no path.
   return [...text.matchAll(/^\s*(?:\S+ => )?(\/\S+) \(0x/gm)].map(([, file]) => file!).sort();
 }

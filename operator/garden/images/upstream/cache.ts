@@ -87,7 +87,7 @@ export class PullCache {
     const { folder } = this.#options;
     const files = await this.#index();
     if (!(await this.#makeRoom(files, size - (files.get(path)?.size ?? 0)))) return false;
-    // // After a crash of the machine the name must not refer to a partial file, which is never verified again.
+    // After a crash of the machine the name must not refer to a partial file, which is never verified again.
     const handle = await open(draft, 'r+');
     try {
       await handle.sync();
@@ -113,7 +113,7 @@ export class PullCache {
       going.push(path);
       tooMuch -= size;
     }
-    // // Nothing is evicted in vain.
+    // Nothing is evicted in vain.
     if (tooMuch > 0) return false;
     for (const path of going) {
       await rm(join(this.#options.folder, path), { force: true });
@@ -132,7 +132,7 @@ export class PullCache {
 
   async #scan(): Promise<Map<string, Kept>> {
     const { folder } = this.#options;
-    // // Remains of an earlier process.
+    // Remains of an earlier process.
     await rm(join(folder, DRAFTS), { recursive: true, force: true });
     await mkdir(join(folder, DRAFTS), { recursive: true, mode: 0o700 });
     const files = new Map<string, Kept>();

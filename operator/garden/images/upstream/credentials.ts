@@ -74,7 +74,7 @@ function ask(helper: string, registry: string, env: NodeJS.ProcessEnv): Promise<
     child.on('close', (code) => {
       try {
         const { Username, Secret } = JSON.parse(text) as { Username?: string; Secret?: string };
-        // // Identity tokens need another exchange, and are not supported.
+        // Identity tokens need another exchange, and are not supported.
         resolve(code === 0 && Username && Username !== '<token>' && Secret ? basic(Username, Secret) : undefined);
       } catch {
         resolve(undefined);

@@ -133,7 +133,7 @@ export class Download {
         } catch (error) {
           this.#stop.signal.throwIfAborted();
           if (error instanceof PullError && !error.isOffline) throw error;
-          // // No progress: the node retries with backoff.
+          // No progress: the node retries with backoff.
           if (this.#written === before || ++resumed > this.#limits.resumes) throw error;
         }
       }
@@ -159,7 +159,7 @@ export class Download {
     let position = source.offset;
     for await (const chunk of source.body) {
       signal.throwIfAborted();
-      // // A registry without range support sends received bytes again.
+      // A registry without range support sends received bytes again.
       const news = chunk.subarray(Math.max(0, this.#written - position));
       position += chunk.length;
       if (news.length === 0) continue;

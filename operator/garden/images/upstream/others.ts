@@ -21,7 +21,7 @@ const PLATFORM = /^(?:system|coppice):/;
  */
 export function otherUser(bindings: readonly Binding[]): string | undefined {
   for (const { kind, metadata, roleRef, subjects = [] } of bindings) {
-    // // Bindings of memberships: the operator keeps the token, and a person who could write the label has a role by
+    // Bindings of memberships: the operator keeps the token, and a person who could write the label has a role by
     // another binding.
     if (metadata.labels?.[DEFAULTS] || metadata.labels?.[LABELS.membership]) continue;
     if (roleRef?.kind === 'ClusterRole' && FOR_EVERYBODY.has(roleRef.name)) continue;

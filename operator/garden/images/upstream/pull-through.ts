@@ -205,7 +205,7 @@ export class PullThrough implements Upstream {
       }
       return manifest;
     } catch (error) {
-      // // A machine without network uses cached images.
+      // A machine without network uses cached images.
       if (!known || !(error instanceof PullError) || !error.isOffline) throw error;
       this.#log.warn({ image: name, error: error.message }, 'image is taken from the cache');
       return known;
@@ -234,7 +234,7 @@ export class PullThrough implements Upstream {
     const actual = `sha256:${sha256(body)}`;
     if (digest !== undefined && actual !== digest)
       throw new PullError(502, `${registry} sent other content than ${digest} for ${repository}, which was refused`);
-    // // The header is not trusted: content is cached by digest alone, which another registry's image may share.
+    // The header is not trusted: content is cached by digest alone, which another registry's image may share.
     const mediaType = manifestType(body);
     if (mediaType === undefined)
       throw new PullError(502, `${registry} sent no manifest of an image for ${repository}, which was refused`);
@@ -249,7 +249,7 @@ export class PullThrough implements Upstream {
     const stored = await this.#cache.readJson<StoredManifest>(scopes, `${hexOf(digest)}.json`);
     if (!stored) return undefined;
     const body = Buffer.from(stored.body, 'base64');
-    // // Cached by an earlier version with the registry's own type.
+    // Cached by an earlier version with the registry's own type.
     const mediaType = manifestType(body);
     return sha256(body) === hexOf(digest) && mediaType ? { digest, mediaType, body } : undefined;
   }
@@ -257,7 +257,7 @@ export class PullThrough implements Upstream {
   async #terms({ registry, authorization }: UpstreamRequest): Promise<Terms> {
     this.#settings = await this.#options.settings();
     if (authorization !== undefined) {
-      // // Content pulled with a pod's credentials is not cached.
+      // Content pulled with a pod's credentials is not cached.
       const access = { key: `pod ${sha256(authorization)}`, basic: authorization };
       return { access, scopes: [PUBLIC] };
     }

@@ -132,7 +132,7 @@ export class Registries {
     const realm = parameter(challenge, 'realm');
     if (!/^bearer\b/i.test(challenge) || !realm || !URL.canParse(realm)) return undefined;
     const url = new URL(realm);
-    // // The request may contain a password.
+    // The request may contain a password.
     if (url.protocol !== 'https:' && !(url.protocol === 'http:' && asked.protocol === 'http:')) return undefined;
     const service = parameter(challenge, 'service');
     if (service) url.searchParams.set('service', service);

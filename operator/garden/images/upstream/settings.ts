@@ -61,12 +61,12 @@ export async function changeSettings(file: string, words: RegistryWords): Promis
 export function wordsProblem({ trusted = [], logins = [], cache }: RegistryWords): string | undefined {
   const unknown = [...trusted, ...logins].find((word) => !HOST.test(word));
   if (unknown !== undefined) return `"${unknown}" is not a registry: write HOST or HOST:PORT, for example ghcr.io`;
-  // // Credentials are sent by TLS to a host name only.
+  // Credentials are sent by TLS to a host name only.
   const address = logins.find((word) => word.includes('://'));
   if (address !== undefined)
     return `"${address}" is not the name of a registry: write it without "${SCHEME.exec(address)![0]}"`;
   const bytes = bytesOf(cache) ?? -1;
-  // // A number without a unit is usually meant as gigabytes, but parsed as bytes.
+  // A number without a unit is usually meant as gigabytes, but parsed as bytes.
   if (cache !== undefined && bytes !== 0 && bytes < LEAST_CACHE_BYTES)
     return `"${cache}" is not a size for the cache: write for example 20Gi`;
   return undefined;
