@@ -44,8 +44,8 @@ afterAll(async () => {
   await garden?.stop();
 });
 
-describe('the Job that brings CRDs up to date', () => {
-  it('brings those that Helm made of an older chart to what this release says, fields that are gone included', async () => {
+describe('the Job that updates CRDs', () => {
+  it('updates the CRDs of an older chart to this release, including removed fields', async () => {
     const old = structuredClone(crds().find(({ metadata }) => metadata.name === WORKER_CLUSTERS)!);
     const { properties } = old.spec.versions[0].schema.openAPIV3Schema.properties.spec;
     delete properties.ttl;
@@ -69,7 +69,7 @@ describe('the Job that brings CRDs up to date', () => {
     expect((await crd()).metadata.resourceVersion).toBe(metadata.resourceVersion);
   });
 
-  it('leaves what a newer release wrote when an older one is rolled back to, with the objects in it', async () => {
+  it('keeps CRDs of a newer release, and their objects, on a rollback', async () => {
     const newer = await crd();
     newer.metadata.annotations![ANNOTATIONS.release] = '0.3.0';
     newer.spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.later = {
@@ -102,7 +102,7 @@ describe('the Job that brings CRDs up to date', () => {
     expect(spec.later).toBe('stays');
   });
 
-  it('writes none of them where one stores what this release cannot read', async () => {
+  it('writes no CRD if one stores a version that this release cannot read', async () => {
     const found = await crd();
     found.metadata.annotations![ANNOTATIONS.release] = '0.1.0';
     found.spec.versions.push({ ...structuredClone(found.spec.versions[0]), name: 'v1old', storage: false });
@@ -118,7 +118,7 @@ describe('the Job that brings CRDs up to date', () => {
     expect((await crd()).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
   });
 
-  it('may touch no CRD of others', async () => {
+  it('has no permission for foreign CRDs', async () => {
     const other = { ...(await crd()), metadata: { name: 'others.example.org' } };
     await expect(job.get(CRDS, other.metadata.name)).rejects.toMatchObject({ status: 403 });
     await expect(job.list(CRDS)).rejects.toMatchObject({ status: 403 });

@@ -72,11 +72,11 @@ const withBudget = () =>
     spec: { cloudProvider: 'local', pools: [{ name: 'a', minimum: 1, disruption }] },
   } as KubeObject);
 
-it('does not know what was added since', async () => {
+it('rejects fields that were added later', async () => {
   await expect(withBudget()).rejects.toThrow('unknown field "spec.pools[0].disruption"');
 });
 
-it('is brought to the CRDs of today, by which all objects of then go on', async () => {
+it('is updated to the present CRDs, and all its objects stay valid', async () => {
   const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string };
   const { client } = garden;
   const lines = await bringCrds(client, version);

@@ -117,7 +117,7 @@ const kept = runnersForFile(fake, engineOf, async (runners) => {
 
 const LIVES = SCENES.map((testbed) => [testbed.cloud, engineOf(testbed.cloud), testbed] as const);
 
-describe.each(LIVES)('a cluster at %s that others made, by the %s engine', (_cloud, _engine, testbed) => {
+describe.each(LIVES)('an adopted cluster at %s, by the %s engine', (_cloud, _engine, testbed) => {
   const region = REGIONS[testbed.cloud];
   const context = (uid: string): CloudContext => ({
     owner: { technicalID: `shop--${uid}`, uid, name: uid, namespace: 'shop', garden: 'garden-1' },
@@ -161,7 +161,7 @@ describe.each(LIVES)('a cluster at %s that others made, by the %s engine', (_clo
   };
   const at = () => clusters[testbed.cloud];
 
-  it('is taken over as it is, grows and is upgraded, and is released as it was', { timeout: PATIENCE_MS }, async () => {
+  it('is adopted unchanged, grows, is upgraded, and is released as it was', { timeout: PATIENCE_MS }, async () => {
     await testbed.build(await fake.plugin(testbed.cloud));
     const before = ids();
     const { createdAt, inputs } = theirs();
@@ -229,7 +229,7 @@ describe.each(LIVES)('a cluster at %s that others made, by the %s engine', (_clo
     expect(testbed.theirs(theirs().inputs)).toEqual(changed);
   });
 
-  it('is deleted only where the user says so', { timeout: PATIENCE_MS }, async () => {
+  it("is deleted only on the user's request", { timeout: PATIENCE_MS }, async () => {
     await fake.cloud.remove(testbed.pool, 'before');
     const ctx = context('green');
     await at().apply(ctx, wanted('Release'));

@@ -60,13 +60,13 @@ describe.skipIf(folder === '')(`Blob Storage, as azurite plays it${why}`, () => 
 
   const keys = async (prefix = '') => (await buckets.list(ctx(), prefix)).map(({ key }) => key);
 
-  it('says that the container is not there, and is one that lists nothing once it is', async () => {
+  it('reports a missing container, and lists nothing in a new one', async () => {
     await expect(keys()).rejects.toMatchObject({ message: expect.stringContaining('ContainerNotFound') });
     await storage.client.createContainer('backups');
     expect(await keys()).toEqual([]);
   });
 
-  it('gives back what was put, byte for byte, and of the same key the last', async () => {
+  it('returns what was put byte for byte, and the last content of a key', async () => {
     const bytes = randomBytes(3 * 1024 * 1024 + 17);
     const key = 'shoot--a--b/u-1/Full-00000000-00000012-1760000000';
     await buckets.put(ctx(), key, contentFor(Buffer.from('an earlier one')));
@@ -77,7 +77,7 @@ describe.skipIf(folder === '')(`Blob Storage, as azurite plays it${why}`, () => 
     expect(await keys()).toEqual([]);
   });
 
-  it('has objects without content, in the order of their keys, by prefix; deletes one, and is fine when it is gone', async () => {
+  it('lists empty objects in order of their keys and by prefix, and deletes idempotently', async () => {
     const all = ['shoot--a--b/u-2/a', 'shoot--a--b/u-2/b', 'shoot--a--c/u/a'];
     for (const key of [...all].reverse()) await buckets.put(ctx(), key, contentFor(Buffer.alloc(0)));
     expect(await keys()).toEqual(all);
@@ -88,7 +88,7 @@ describe.skipIf(folder === '')(`Blob Storage, as azurite plays it${why}`, () => 
     await expect(buckets.get(ctx(), all[0]!)).rejects.toMatchObject({ code: 'ERR_INFRA_DEPENDENCIES' });
   });
 
-  it('refuses content that is not what its digest says, and keeps nothing of it', async () => {
+  it('refuses content that does not match its digest, and keeps nothing of it', async () => {
     const content = { ...contentFor(Buffer.from('sent')), md5: contentFor(Buffer.from('meant')).md5 };
     await expect(buckets.put(ctx(), 'shoot--a--d/x', content)).rejects.toMatchObject({
       message: expect.stringContaining('Md5Mismatch'),

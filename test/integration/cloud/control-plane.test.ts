@@ -304,7 +304,7 @@ describe.each(LIVES)('a control plane on machines, by the %s engine in the fake 
   const told = () => ofType(template).flatMap(({ inputs }) => texts(inputs).map(unpacked));
   const left = () => fake.cloud.resources({ account: fake.cloud.account(name).id }).map(({ id }) => id);
 
-  it('begins, grows, loses a machine, shrinks and leaves nothing', { timeout: PATIENCE_MS }, async () => {
+  it('starts, grows, replaces a lost machine, shrinks and leaves nothing', { timeout: PATIENCE_MS }, async () => {
     await mkdir(join(kept.dir, `state-${name}`), { recursive: true });
     const provider = providers[name]!;
     const group: ControlPlaneGroup = provider.controlPlaneGroup!;
@@ -411,7 +411,7 @@ describe.each(LIVES)('a control plane on machines, by the %s engine in the fake 
     await provider.deleteAll(now());
   });
 
-  it('gives all of three machines way to others when keys of Secrets change, and for another version, one at a time', {
+  it('replaces three machines one at a time for new encryption keys and for another version', {
     timeout: PATIENCE_MS,
   }, async () => {
     await mkdir(join(kept.dir, `state-${name}`), { recursive: true });
@@ -457,7 +457,7 @@ describe.each(LIVES)('a control plane on machines, by the %s engine in the fake 
     expect(left()).toEqual([]);
   });
 
-  it('takes an endpoint away that no machine ever came to', { timeout: PATIENCE_MS }, async () => {
+  it('deletes an endpoint that never had a machine', { timeout: PATIENCE_MS }, async () => {
     const provider = providers[name]!;
     await provider.controlPlaneGroup!.endpoint(ctx(), own(1));
     await provider.deleteAll(ctx());
@@ -465,7 +465,7 @@ describe.each(LIVES)('a control plane on machines, by the %s engine in the fake 
     expect([...seed.objects.keys()]).toEqual([]);
   });
 
-  it('leaves nothing that nobody remembers to a sweep, though that is cut short, and others alone', {
+  it('is swept when nobody remembers it, even after an interruption, without harm to others', {
     timeout: PATIENCE_MS,
   }, async () => {
     await mkdir(join(kept.dir, `state-${name}`), { recursive: true });

@@ -49,13 +49,13 @@ describe.each(CLOUDS)('%s', (name, unauthenticated, [action, denied], closed) =>
     account = fake.cloud.account(name);
   });
 
-  it('refuses credentials that it does not know', async () => {
+  it('refuses unknown credentials', async () => {
     const plugin = await fake.plugin(name, { account: wrong(account) });
     await expect(plugin.create(token, 'it', inputs)).rejects.toThrow(unauthenticated);
     expect(fake.cloud.resources({ type: token })).toEqual([]);
   });
 
-  it('refuses credentials that are revoked while they are used', async () => {
+  it('refuses credentials that are revoked during their use', async () => {
     const plugin = await fake.plugin(name);
     const { id } = await plugin.create(token, 'it', inputs);
     fake.cloud.faults.set({ revoked: [account.key] });
@@ -65,7 +65,7 @@ describe.each(CLOUDS)('%s', (name, unauthenticated, [action, denied], closed) =>
     await plugin.delete(token, id);
   });
 
-  it('refuses what the credentials may not do', async () => {
+  it('refuses what the credentials do not permit', async () => {
     const plugin = await fake.plugin(name);
     fake.cloud.faults.set({ denied: [action] });
     await expect(plugin.create(token, 'it', inputs)).rejects.toThrow(denied);
@@ -84,7 +84,7 @@ describe.each(CLOUDS)('%s', (name, unauthenticated, [action, denied], closed) =>
     fake.cloud.faults.clear();
   });
 
-  it('takes credentials from the environment', async () => {
+  it('reads credentials from the environment', async () => {
     const { credentials } = account;
     const environment: Record<CloudName, Record<string, string>> = {
       aws: {
@@ -109,8 +109,8 @@ describe.each(CLOUDS)('%s', (name, unauthenticated, [action, denied], closed) =>
   });
 });
 
-describe('before anything is done', () => {
-  it('aws says what is wrong with its configuration', async () => {
+describe("the configuration check of the fake cloud's plugin", () => {
+  it('reports what is wrong with the configuration for aws', async () => {
     const account = fake.cloud.account('aws');
     const plugin = await fake.plugin('aws');
     const check = (configuration: object) => plugin.checkConfiguration(configuration);
@@ -125,7 +125,7 @@ describe('before anything is done', () => {
     expect(await check({ ...configurationFor(account), allowedAccountIds: JSON.stringify(['1']) })).toHaveLength(1);
   });
 
-  it('gcp says when credentials are no JSON', async () => {
+  it('reports credentials for gcp that are no JSON', async () => {
     const plugin = await fake.plugin('gcp');
     expect(await plugin.checkConfiguration({ credentials: '{' })).toEqual([expect.stringContaining('not valid')]);
   });

@@ -18,8 +18,8 @@ beforeAll(async () => {
   [aws, gcp, azure] = await Promise.all([fake.plugin('aws'), fake.plugin('gcp'), fake.plugin('azure-native')]);
 });
 
-describe('a real API server behind a managed cluster', () => {
-  it('is what EKS gives', async () => {
+describe('a managed cluster of the fake cloud with a real API server', () => {
+  it('has its endpoint and CA in the outputs of EKS', async () => {
     const ground = await awsGround(aws, 'real', 60);
     fake.cloud.setEndpoint('real', REAL);
     const { outputs } = await aws.create(T.cluster, 'cluster', ground.cluster);
@@ -27,7 +27,7 @@ describe('a real API server behind a managed cluster', () => {
     expect(decoded(outputs.certificateAuthority.data)).toBe(CA);
   });
 
-  it('is what GKE gives, without a scheme as always', async () => {
+  it('has its endpoint, without scheme, and CA in the outputs of GKE', async () => {
     const ground = await gcpGround(gcp, 'real-gke');
     await gcp.create(T.gke, 'cluster', ground.cluster);
     fake.cloud.setEndpoint('real-gke', REAL);
@@ -36,7 +36,7 @@ describe('a real API server behind a managed cluster', () => {
     expect(decoded(found?.outputs.masterAuth.clusterCaCertificate)).toBe(CA);
   });
 
-  it('is what AKS gives, with an administrator where local accounts are on', async () => {
+  it('has its endpoint in the outputs of AKS, and an administrator with local accounts', async () => {
     const ground = await azureGround(azure, 'real-aks');
     fake.cloud.setEndpoint('real-aks', { ...REAL, token: 'a-real-token' });
     const { outputs } = await azure.create(T.aks, 'cluster', ground.cluster);
@@ -51,8 +51,8 @@ describe('a real API server behind a managed cluster', () => {
   });
 });
 
-describe('who may enter', () => {
-  it('is, at EKS, whom an entry of the cluster names, by a token for this cluster that is not too old', async () => {
+describe('authentication at the fake EKS', () => {
+  it('admits principals of access entries with a recent token for this cluster only', async () => {
     const ground = await awsGround(aws, 'guarded', 62);
     await aws.create(T.cluster, 'cluster', ground.cluster);
     const { key, secret, principal } = fake.cloud.account('aws');
@@ -78,7 +78,7 @@ describe('who may enter', () => {
   });
 });
 
-describe('a hook that makes API servers', () => {
+describe('a hook that provides API servers', () => {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     let text = '';
@@ -96,7 +96,7 @@ describe('a hook that makes API servers', () => {
   });
   afterAll(() => server.close());
 
-  it('is asked for every new cluster, and told when it is gone', async () => {
+  it('is called for each new cluster, and after its deletion', async () => {
     const ground = await awsGround(aws, 'hooked', 61);
     const { outputs } = await aws.create(T.cluster, 'cluster', ground.cluster);
     expect(outputs.endpoint).toBe('https://127.0.0.1:6443');

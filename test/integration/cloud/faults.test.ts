@@ -23,8 +23,8 @@ const refusal = (promise: Promise<unknown>): Promise<PluginError> =>
     (error: PluginError) => error,
   );
 
-describe('time', () => {
-  it('takes as long as is said, and shows what is being made while it is made', async () => {
+describe('the timing of the fake cloud', () => {
+  it('delays creation as configured, and shows the unfinished resource', async () => {
     const ground = await awsGround(aws, 'slow', 30);
     fake.cloud.faults.set({ latencyMs: { [T.cluster]: { create: 5_000, delete: 5_000 } } });
     const started = Date.now();
@@ -40,7 +40,7 @@ describe('time', () => {
     expect(await aws.read(T.cluster, 'slow')).toBeUndefined();
   });
 
-  it('finishes what was begun, whether or not anybody waits for it', async () => {
+  it('finishes an operation whose caller has gone', async () => {
     const ground = await awsGround(aws, 'left', 31);
     fake.cloud.faults.set({ latencyMs: { [T.cluster]: { create: 5_000 } } });
     const impatient = await fake.plugin('aws');
@@ -53,7 +53,7 @@ describe('time', () => {
     await expect.poll(async () => (await aws.read(T.cluster, 'left'))?.outputs.status).toBe('ACTIVE');
   });
 
-  it('does not show at once what was made', async () => {
+  it('shows a new resource only after a delay', async () => {
     fake.cloud.faults.set({ unreadableForMs: { [T.role]: 600_000 } });
     await aws.create(T.role, 'role', role('new'));
     expect(await aws.read(T.role, 'new')).toBeUndefined();
@@ -66,7 +66,7 @@ describe('time', () => {
   });
 });
 
-describe('throttling', () => {
+describe('the throttling of the fake cloud', () => {
   it.each([
     [
       'aws',
@@ -86,7 +86,7 @@ describe('throttling', () => {
       'Status=429',
       'Code="ResourceRequestsThrottled"',
     ],
-  ] as const)('%s refuses what is over the limit of the second', async (_, create, first, second) => {
+  ] as const)('by %s refuses requests beyond the limit per second', async (_, create, first, second) => {
     fake.cloud.faults.set({ throttle: { perSecond: 1 / 60 } });
     const outcomes = await Promise.allSettled([create(), create(), create()]);
     const refused = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason.message as string] : []));
@@ -103,7 +103,7 @@ describe('throttling', () => {
     expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
   });
 
-  it('lets the provider try again for a while', async () => {
+  it("permits the provider's retries", async () => {
     fake.cloud.faults.set({ throttle: { perSecond: 2, retryForMs: 5000 } });
     const started = Date.now();
     await Promise.all(['a', 'b', 'c', 'd'].map((name) => aws.create(T.role, name, role(`patient-${name}`))));
@@ -111,8 +111,8 @@ describe('throttling', () => {
   });
 });
 
-describe('limits', () => {
-  it('refuses more than the quota, in each region for itself', async () => {
+describe('the capacity limits of the fake cloud', () => {
+  it('refuse resources beyond the quota of each region', async () => {
     const before = fake.cloud.resources({ type: T.vpc }).length;
     fake.cloud.faults.set({ quotas: { [T.vpc]: before } });
     const vpc = { cidrBlock: '10.40.0.0/16' };
@@ -143,13 +143,13 @@ describe('limits', () => {
       'Code="OperationNotAllowed"',
       T.group,
     ],
-  ] as const)('%s says that a quota of nothing is used up', async (_, create, text, type) => {
+  ] as const)('by %s report a quota of zero as used up', async (_, create, text, type) => {
     fake.cloud.faults.set({ quotas: { [type]: 0 } });
     await expect(create()).rejects.toThrow(text);
     expect(fake.cloud.resources({ type, name: 'q' })).toEqual([]);
   });
 
-  it('has no machines left: the pool is there, and broken', async () => {
+  it('leave a broken node group when no machines are available', async () => {
     const ground = await awsGround(aws, 'scarce', 41);
     await aws.create(T.cluster, 'cluster', ground.cluster);
     fake.cloud.faults.set({ depleted: [{ machineType: 'm7i.large' }] });
@@ -169,7 +169,7 @@ describe('limits', () => {
     ).rejects.toThrow('InsufficientInstanceCapacity');
   });
 
-  it('has machines of another type, in another zone, or not spot', async () => {
+  it('can apply to one machine type, zone, or spot machines only', async () => {
     const ground = await awsGround(aws, 'choosy', 42);
     await aws.create(T.cluster, 'cluster', ground.cluster);
     const pool = (name: string, more: object = {}) => aws.create(T.nodeGroup, name, ground.nodeGroup(name, more));
@@ -182,7 +182,7 @@ describe('limits', () => {
     await expect(pool('spot', { capacityType: 'SPOT' })).rejects.toThrow('Could not launch Spot Instances');
   });
 
-  it('says so in the words of each cloud', async () => {
+  it('are reported in the words of each cloud', async () => {
     fake.cloud.faults.set({ depleted: [{}] });
     const google = await gcpGround(gcp, 'scarce');
     await gcp.create(T.gke, 'cluster', google.cluster);
@@ -196,17 +196,17 @@ describe('limits', () => {
   });
 });
 
-describe('failures', () => {
+describe('the injected failures of the fake cloud', () => {
   const made = (name: string) => fake.cloud.resources({ type: T.role, name }).length;
 
-  it('before: nothing is made', async () => {
+  it('before an operation: nothing is created', async () => {
     fake.cloud.faults.set({ failures: [{ operation: 'create', type: T.role, when: 'before', how: 'error' }] });
     await expect(aws.create(T.role, 'role', role('before'))).rejects.toThrow('StatusCode: 500');
     expect(made('before')).toBe(0);
     await aws.create(T.role, 'role', role('before'));
   });
 
-  it('after: it is made, and Pulumi does not learn of it', async () => {
+  it('after an operation: the resource exists, and Pulumi does not learn of it', async () => {
     fake.cloud.faults.set({
       failures: [{ operation: 'create', type: T.role, when: 'after', how: 'error', message: 'out of the blue' }],
     });
@@ -215,7 +215,7 @@ describe('failures', () => {
     expect(made('after')).toBe(1);
   });
 
-  it('partial: it is made, and Pulumi learns of it with the error', async () => {
+  it('partial: the resource exists, and Pulumi learns of it with the error', async () => {
     fake.cloud.faults.set({ failures: [{ operation: 'create', type: T.role, when: 'after', how: 'partial' }] });
     expect((await refusal(aws.create(T.role, 'role', role('partial')))).partial).toMatchObject({ id: 'partial' });
   });
@@ -231,7 +231,7 @@ describe('failures', () => {
     expect(fake.cloud.requests({ operation: 'create', name })).toMatchObject([{ outcome: 'lost' }]);
   });
 
-  it('happens as often as is said, in whatever process', async () => {
+  it('occur as often as configured, in any process', async () => {
     const other = await fake.plugin('aws');
     fake.cloud.faults.set({ failures: [{ operation: 'read', type: '*', when: 'before', how: 'error', times: 2 }] });
     const read = (plugin: Plugin) =>

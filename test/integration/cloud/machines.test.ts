@@ -160,7 +160,7 @@ describe.each(CLOUDS.map(([name, ...kinds]) => [engineOf(name), name, ...kinds] 
     const alive = async (provider: Provider) =>
       (await provider.listMachines(ctx())).filter(({ phase }) => phase !== 'Terminating');
 
-    it('come, grow, are rolled, go one by one as they are named, and leave nothing', {
+    it('are created, grow, are replaced, are removed by name, and leave nothing', {
       timeout: PATIENCE_MS,
     }, async () => {
       const provider = started(name);

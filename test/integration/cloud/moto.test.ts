@@ -20,7 +20,7 @@ describe.skipIf(folder === '')(`AWS, as moto plays it${why}`, () => {
   keepsBuckets('the provider aws', () => motoBucketTestbed(folder));
   keepsRecords('the provider aws', () => motoDNSTestbed(folder));
 
-  describe('an account', () => {
+  describe('openSession', () => {
     const ROLE = 'arn:aws:iam::111111111111:role/coppice';
     let aws: Moto;
     let user: MotoUser;
@@ -53,11 +53,11 @@ describe.skipIf(folder === '')(`AWS, as moto plays it${why}`, () => {
       credentials: { ...account.credentials, ...credentials },
     });
 
-    it('is known by the key of a user', async () => {
+    it('returns a key that AWS identifies as the user', async () => {
       expect(await identityOf(user.account)).toBe('arn:aws:iam::111111111111:user/coppice');
     });
 
-    it('is known by a session with a role that trusts the user', async () => {
+    it('returns a session that AWS identifies as the role that trusts the user', async () => {
       expect(await identityOf(changed(user, { roleARN: ROLE }))).toBe(
         'arn:aws:sts::111111111111:assumed-role/coppice/coppice',
       );
@@ -75,7 +75,7 @@ describe.skipIf(folder === '')(`AWS, as moto plays it${why}`, () => {
         (_, unknown) => changed(unknown, { roleARN: ROLE }),
         'ERR_INFRA_UNAUTHORIZED',
       ],
-    ])('is refused with %s', async (_what, account, code) => {
+    ])('fails, or AWS refuses its key, with %s', async (_what, account, code) => {
       await expect(identityOf(account(user, stranger))).rejects.toMatchObject({ code });
     });
   });

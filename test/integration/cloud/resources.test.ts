@@ -14,8 +14,8 @@ beforeAll(async () => {
 
 const certificate = (base64: string) => new X509Certificate(Buffer.from(base64, 'base64'));
 
-describe('what resources look like', () => {
-  it('makes an EKS cluster that a kubeconfig can be written of', async () => {
+describe('the resources of the fake cloud', () => {
+  it('include an EKS cluster from which a kubeconfig can be made', async () => {
     const account = fake.cloud.account('aws').id;
     const ground = await awsGround(aws, 'looks', 10);
     const { id, outputs } = await aws.create(T.cluster, 'cluster', { ...ground.cluster, version: '1.36' });
@@ -35,7 +35,7 @@ describe('what resources look like', () => {
     expect(group).toMatchObject({ id: 'looks:pool', outputs: { status: 'ACTIVE' } });
   });
 
-  it('counts versions of a launch template', async () => {
+  it('include launch templates with version numbers', async () => {
     const { id, outputs } = await aws.create(T.launchTemplate, 'template', {
       name: 'versions',
       instanceType: 'm7i.large',
@@ -46,7 +46,7 @@ describe('what resources look like', () => {
     expect(after.latestVersion).toBe(2);
   });
 
-  it('makes a GKE cluster with its node pool', async () => {
+  it('include a GKE cluster with its node pool', async () => {
     const project = fake.cloud.account('gcp').id;
     const ground = await gcpGround(gcp, 'looks');
     expect(ground.network.id).toBe(`projects/${project}/global/networks/looks`);
@@ -68,7 +68,7 @@ describe('what resources look like', () => {
     expect(pool.outputs.version).toBe(outputs.masterVersion);
   });
 
-  it('makes an AKS cluster with its agent pool, and hands out its kubeconfig', async () => {
+  it('include an AKS cluster with its agent pool and kubeconfig', async () => {
     const subscription = fake.cloud.account('azure-native').id;
     const ground = await azureGround(azure, 'looks');
     const { id, outputs } = await azure.create(T.aks, 'cluster', ground.cluster);
@@ -90,7 +90,7 @@ describe('what resources look like', () => {
     expect(certificate(kubeconfig.clusters[0].cluster['certificate-authority-data']).ca).toBe(true);
   });
 
-  it('answers what programs look up', async () => {
+  it('can be looked up by programs', async () => {
     expect(
       await aws.invoke('aws:index/getAvailabilityZones:getAvailabilityZones', { state: 'available' }),
     ).toMatchObject({
@@ -105,13 +105,13 @@ describe('what resources look like', () => {
     await expect(aws.invoke('aws:ec2/getNothing:getNothing', {})).rejects.toThrow('add it to lookups.ts');
   });
 
-  it('echoes a type that it does not know', async () => {
+  it('include unknown types, whose inputs become their outputs', async () => {
     const { id, outputs } = await aws.create('aws:sqs/queue:Queue', 'queue', { name: 'jobs', delaySeconds: 3 });
     expect(outputs).toMatchObject({ name: 'jobs', delaySeconds: 3, arn: expect.stringContaining(':sqs:') });
     expect(await aws.read('aws:sqs/queue:Queue', id)).toMatchObject({ inputs: { name: 'jobs', delaySeconds: 3 } });
   });
 
-  it('bears tags of the provider besides its own', async () => {
+  it("have the provider's tags besides their own", async () => {
     const tagging = await fake.plugin('aws', { more: { defaultTags: JSON.stringify({ tags: { cost: 'shop' } }) } });
     const { id, outputs } = await tagging.create(T.vpc, 'vpc', { cidrBlock: '10.99.0.0/16', tags: { Name: 'tagged' } });
     expect(outputs.tagsAll).toEqual({ cost: 'shop', Name: 'tagged' });
@@ -124,7 +124,7 @@ describe('what resources look like', () => {
   });
 });
 
-describe('what a cloud refuses', () => {
+describe('the fake cloud refuses', () => {
   it.each([
     [
       'a role',
@@ -148,13 +148,13 @@ describe('what a cloud refuses', () => {
       { resourceGroupName: 'twice', location: 'germanywestcentral' },
       'cannot create already existing resource',
     ],
-  ] as const)('%s of the same name a second time', async (_, plugin, token, inputs, message) => {
+  ] as const)('a second resource of the same name: %s', async (_, plugin, token, inputs, message) => {
     await plugin().create(token, 'first', inputs);
     await expect(plugin().create(token, 'second', inputs)).rejects.toThrow(message);
     expect(fake.cloud.resources({ type: token, name: 'twice' })).toHaveLength(1);
   });
 
-  it('clusters and their pools of the same name a second time', async () => {
+  it('a second cluster or pool of the same name', async () => {
     const ground = await awsGround(aws, 'twice', 20);
     await aws.create(T.cluster, 'first', ground.cluster);
     await aws.create(T.nodeGroup, 'first', ground.nodeGroup('pool'));
@@ -166,13 +166,13 @@ describe('what a cloud refuses', () => {
     );
   });
 
-  it('nothing of what has no unique name, like the real cloud', async () => {
+  it('no duplicates of resources without unique names, like the real cloud', async () => {
     const vpc = { cidrBlock: '10.21.0.0/16', tags: { Name: 'both' } };
     const made = [await aws.create(T.vpc, 'one', vpc), await aws.create(T.vpc, 'two', vpc)];
     expect(new Set(made.map(({ id }) => id)).size).toBe(2);
   });
 
-  it('lets another region and another account have the name', async () => {
+  it('no name used in another region or account', async () => {
     const template = { name: 'everywhere', instanceType: 'm7i.large' };
     await aws.create(T.launchTemplate, 'here', template);
     const elsewhere = await fake.plugin('aws', { region: 'us-east-1' });
@@ -183,7 +183,7 @@ describe('what a cloud refuses', () => {
     expect(await aws.read(T.launchTemplate, id), 'of another account').toBeUndefined();
   });
 
-  it('what refers to something that is not there', async () => {
+  it('references to missing resources', async () => {
     const ground = await awsGround(aws, 'lonely', 22);
     await expect(aws.create(T.subnet, 'subnet', { vpcId: 'vpc-0', cidrBlock: '10.0.0.0/24' })).rejects.toThrow(
       "InvalidVpcID.NotFound: The vpc ID 'vpc-0' does not exist",
@@ -199,7 +199,7 @@ describe('what a cloud refuses', () => {
     ).rejects.toThrow(`Code="ResourceGroupNotFound" Message="Resource group 'lonely' could not be found."`);
   });
 
-  it('subnets that are outside of their network or over another one', async () => {
+  it('subnets outside of their network, or overlapping another one', async () => {
     const { vpc } = await awsGround(aws, 'crowded', 23);
     const subnet = (cidrBlock: string) => aws.create(T.subnet, 'subnet', { vpcId: vpc.id, cidrBlock });
     await expect(subnet('10.24.0.0/24')).rejects.toThrow('InvalidSubnet.Range');
@@ -207,7 +207,7 @@ describe('what a cloud refuses', () => {
     await subnet('10.23.3.0/24');
   });
 
-  it('deletions while something is in use', async () => {
+  it('the deletion of resources in use', async () => {
     const ground = await awsGround(aws, 'used', 25);
     await aws.create(T.attachment, 'attachment', { role: 'used-role', policyArn: 'arn:aws:iam::aws:policy/Some' });
     await aws.create(T.cluster, 'cluster', ground.cluster);
@@ -244,7 +244,7 @@ describe('what a cloud refuses', () => {
     expect(await to('1.36.1')).toMatchObject({ kubernetesVersion: '1.36.1' });
   });
 
-  it('agent pools that come in through the cluster', async () => {
+  it('agent pools added through the cluster', async () => {
     const ground = await azureGround(azure, 'pools');
     const { id } = await azure.create(T.aks, 'cluster', ground.cluster);
     const more = [...ground.cluster.agentPoolProfiles, { name: 'more', count: 1, vmSize: 'Standard_D8s_v5' }];
@@ -254,8 +254,8 @@ describe('what a cloud refuses', () => {
   });
 });
 
-describe('what goes with what', () => {
-  it('takes a group away with all that is in it', async () => {
+describe('a deletion in the fake cloud', () => {
+  it('of a resource group includes its contents', async () => {
     const ground = await azureGround(azure, 'together');
     await azure.create(T.aks, 'cluster', ground.cluster);
     await azure.create(T.agentPool, 'pool', ground.agentPool('pool'));
@@ -264,7 +264,7 @@ describe('what goes with what', () => {
     expect(await azure.read(T.agentPool, `${ground.group.id}/x`)).toBeUndefined();
   });
 
-  it('takes node pools away with their GKE cluster', async () => {
+  it('of a GKE cluster includes its node pools', async () => {
     const ground = await gcpGround(gcp, 'together');
     const { id } = await gcp.create(T.gke, 'cluster', ground.cluster);
     const pool = await gcp.create(T.nodePool, 'pool', { name: 'pool', cluster: 'together', location: REGIONS.gcp });
@@ -272,7 +272,7 @@ describe('what goes with what', () => {
     expect(await gcp.read(T.nodePool, pool.id)).toBeUndefined();
   });
 
-  it('keeps what Google never deletes, out of sight', async () => {
+  it('of a resource that Google never deletes hides it', async () => {
     const ring = { name: 'forever', location: REGIONS.gcp };
     const { id } = await gcp.create(T.keyRing, 'ring', ring);
     await gcp.delete(T.keyRing, id);
@@ -280,7 +280,7 @@ describe('what goes with what', () => {
     await expect(gcp.create(T.keyRing, 'ring', ring)).rejects.toThrow('alreadyExists');
   });
 
-  it('does not mind a second deletion', async () => {
+  it('can be repeated', async () => {
     const { id } = await aws.create(T.vpc, 'vpc', { cidrBlock: '10.27.0.0/16' });
     await aws.delete(T.vpc, id);
     await aws.delete(T.vpc, id);

@@ -11,8 +11,8 @@ beforeAll(async () => {
   [aws, gcp] = await Promise.all([fake.plugin('aws'), fake.plugin('gcp')]);
 });
 
-describe('what Pulumi reads', () => {
-  it('shows what was changed behind its back, as inputs and as outputs', async () => {
+describe("a read of the fake cloud's plugin", () => {
+  it('returns changes by others, as inputs and outputs', async () => {
     const ground = await awsGround(aws, 'drift', 50);
     await aws.create(T.cluster, 'cluster', ground.cluster);
     const before = ground.nodeGroup('pool');
@@ -29,14 +29,14 @@ describe('what Pulumi reads', () => {
     });
   });
 
-  it('finds nothing where something was taken away', async () => {
+  it('returns nothing for a deleted resource', async () => {
     const { id } = await aws.create(T.vpc, 'vpc', { cidrBlock: '10.51.0.0/16' });
     await fake.cloud.remove(T.vpc, id);
     expect(await aws.read(T.vpc, id)).toBeUndefined();
     await expect(aws.update(T.vpc, id, {}, { cidrBlock: '10.51.0.0/16', tags: {} })).rejects.toThrow('does not exist');
   });
 
-  it('gives for an import what the resource was made with', async () => {
+  it('returns for an import the inputs of the resource', async () => {
     const ground = await awsGround(aws, 'import', 52);
     await aws.create(T.cluster, 'cluster', ground.cluster);
     const group = ground.nodeGroup('pool', { labels: { a: 'b' } });
@@ -65,20 +65,20 @@ describe('what Pulumi reads', () => {
       { name: 'ids', region: REGIONS.gcp },
       (id: string) => [id, `${REGIONS.gcp}/ids`, 'ids'],
     ],
-  ] as const)('knows the ids that an import takes: %s %s', async (name, token, inputs, forms) => {
+  ] as const)('accepts the import IDs of %s %s', async (name, token, inputs, forms) => {
     const plugin = name === 'aws' ? aws : gcp;
     const { id } = await plugin.create(token, 'it', inputs);
     for (const form of forms(id)) expect(await plugin.read(token, form), form).toMatchObject({ id });
   });
 
-  it('does not find what is elsewhere', async () => {
+  it('does not find resources of other regions or accounts', async () => {
     const { id } = await aws.create(T.launchTemplate, 'it', { name: 'here', instanceType: 'm7i.large' });
     const elsewhere = await fake.plugin('aws', { region: 'us-east-1' });
     expect(await elsewhere.read(T.launchTemplate, id)).toBeUndefined();
   });
 });
 
-describe('what Pulumi plans', () => {
+describe("a plan of the fake cloud's plugin", () => {
   it.each([
     ['a name', T.role, { name: 'a' }, { name: 'b' }, ['name'], false],
     [
@@ -106,19 +106,22 @@ describe('what Pulumi plans', () => {
       ['machineType'],
       true,
     ],
-  ] as const)('a change of %s', async (_, token, before, after, replaces, deleteBeforeReplace) => {
-    const plugin = token.startsWith('gcp') ? gcp : aws;
-    expect(await plugin.diff(token, before, after)).toMatchObject({ replaces, deleteBeforeReplace });
-  });
+  ] as const)(
+    'tells what is replaced after a change of %s',
+    async (_, token, before, after, replaces, deleteBeforeReplace) => {
+      const plugin = token.startsWith('gcp') ? gcp : aws;
+      expect(await plugin.diff(token, before, after)).toMatchObject({ replaces, deleteBeforeReplace });
+    },
+  );
 
-  it('makes up names where the program gives none, and keeps them', async () => {
+  it('generates missing names, and keeps them', async () => {
     const first = await aws.check(T.role, 'worker', { assumeRolePolicy: '{}' });
     expect(first.name).toMatch(/^worker-[0-9a-f]{7}$/);
     expect(await aws.check(T.role, 'worker', { assumeRolePolicy: '[]' }, first)).toMatchObject({ name: first.name });
     expect(await aws.check(T.role, 'worker', { name: 'given' })).toEqual({ name: 'given' });
   });
 
-  it('makes nothing in a preview', async () => {
+  it('creates nothing in a preview', async () => {
     const requests = fake.cloud.requests().length;
     const { id, outputs } = await aws.create(T.role, 'role', { name: 'preview' }, { preview: true });
     expect({ id, outputs }).toMatchObject({ id: '', outputs: { name: 'preview', arn: UNKNOWN } });
@@ -126,7 +129,7 @@ describe('what Pulumi plans', () => {
     expect(fake.cloud.requests()).toHaveLength(requests);
   });
 
-  it('knows in a preview what it will be told only later, within what is known too', async () => {
+  it('marks outputs that are unknown in a preview, also within known ones', async () => {
     const masterAuth = { clientCertificateConfig: { issueClientCertificate: false } };
     const cluster = { name: 'preview', location: REGIONS.gcp, masterAuth };
     const { outputs } = await gcp.create(T.gke, 'cluster', cluster, { preview: true });
@@ -141,8 +144,8 @@ describe('what Pulumi plans', () => {
   });
 });
 
-describe('many at once', () => {
-  it('lets one of several processes make what may exist once', async () => {
+describe("concurrent processes of the fake cloud's plugin", () => {
+  it('create a unique resource only once', async () => {
     const plugins = await Promise.all([1, 2, 3, 4].map(() => fake.plugin('aws')));
     const names = ['a', 'b', 'c', 'd', 'e'].map((letter) => `race-${letter}`);
     const outcomes = await Promise.allSettled(
@@ -152,7 +155,7 @@ describe('many at once', () => {
     for (const name of names) expect(fake.cloud.resources({ type: T.role, name })).toHaveLength(1);
   });
 
-  it('goes on after a process that was killed in the middle of its work', async () => {
+  it('continue after a process killed during its work', async () => {
     const account = fake.cloud.account('aws');
     const doomed = await startPlugin(fake.cloud, 'aws', { configuration: configurationFor(account) });
     const busy = Array.from({ length: 50 }, (_, index) =>
@@ -166,14 +169,14 @@ describe('many at once', () => {
     await doomed.close();
   });
 
-  it('knows its own processes and ends them', async () => {
+  it('are known to the fake cloud, which can end them', async () => {
     const plugin = await startPlugin(fake.cloud, 'gcp', { configuration: configurationFor(fake.cloud.account('gcp')) });
     expect(await fake.cloud.processes()).toContain(plugin.pid);
     await plugin.close();
     expect(await fake.cloud.processes()).not.toContain(plugin.pid);
   });
 
-  it('keeps an account of every request', async () => {
+  it('have each request recorded', async () => {
     const ground = await gcpGround(gcp, 'audit');
     await gcp.create(T.network, 'again', { name: 'audit' }).catch(() => undefined);
     expect(fake.cloud.requests({ operation: 'create', type: T.network, name: 'audit' })).toMatchObject([

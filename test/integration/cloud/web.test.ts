@@ -54,14 +54,14 @@ const CLOUDS: [cloud: CloudName, permission: string, token: string, inputs: Reco
 describe.each(CLOUDS)('%s over HTTP', (name, permission, token, inputs) => {
   const check = (account: Account) => managed[name].checkAccount(contextFor(name, account));
 
-  it('knows its accounts, and what they may not do', async () => {
+  it('identifies its accounts, and their missing permissions', async () => {
     const account = fake.cloud.account(name);
     expect(await check(account)).toEqual({ id: account.id, missing: [] });
     fake.cloud.faults.set({ denied: [permission] });
     expect(await check(account)).toEqual({ id: account.id, missing: [permission] });
   });
 
-  it('refuses credentials that it does not know, or no longer', async () => {
+  it('refuses unknown and revoked credentials', async () => {
     const account = fake.cloud.account(name);
     const other = fake.cloud.account(name, 2);
     // Ids and names of one account, secrets of another.
@@ -84,7 +84,7 @@ describe.each(CLOUDS)('%s over HTTP', (name, permission, token, inputs) => {
     await expect(check(fake.cloud.account(name))).rejects.toMatchObject({ code: LIMITED });
   });
 
-  it('shows what Pulumi made, to its owner only', async () => {
+  it('shows resources made by Pulumi to their owner only', async () => {
     const mine = contextFor(name, fake.cloud.account(name));
     const plugin = await fake.plugin(name);
     const marked = { ...inputs, [name === 'gcp' ? 'resourceLabels' : 'tags']: tagsOf(mine.owner) };

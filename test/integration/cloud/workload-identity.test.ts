@@ -69,7 +69,7 @@ describe.each(CLOUDS)(
   'a cluster in the fake %s, by the real engine, without any lasting secret',
   (name, profileName, type, config) => {
     it(
-      'is made with one token and taken away with the next; none is kept in the state',
+      'is created with one token and deleted with the next, and the state contains neither',
       async () => {
         const account = fake.cloud.account(name);
         fake.cloud.trust(account, TRUSTED);

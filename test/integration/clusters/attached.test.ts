@@ -138,7 +138,7 @@ const config = (cluster: object, user: object = { token: 't' }, more: object[] =
     users: [{ name: 'u', user }, ...more],
   });
 
-describe('a kubeconfig that a tenant wrote', () => {
+describe("a tenant's kubeconfig", () => {
   const marker = `${fileURLToPath(new URL('.', import.meta.url))}was-run`;
   const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'touch', args: [marker] };
   const table: RefusedKubeconfig[] = [
@@ -181,7 +181,7 @@ describe('a kubeconfig that a tenant wrote', () => {
     ],
   ];
 
-  it('can harm nobody', async () => {
+  it('is refused if it could harm others', async () => {
     await operate([LOOPBACK]);
     for (const [index, [, text]] of table.entries()) {
       await keep(`k${index}`, text());
@@ -201,7 +201,7 @@ describe('a kubeconfig that a tenant wrote', () => {
     for (const { metadata } of clusters.list()) await detach(metadata.name);
   });
 
-  it('reaches no loopback where nobody allows it; administrators reach all, and attach the garden itself', async () => {
+  it('reaches no loopback unless allowed; administrators may, and may attach the garden itself', async () => {
     await operate();
     await keep('demo', theirs.kubeconfig);
     await attach('demo');
@@ -226,7 +226,7 @@ describe('a kubeconfig that a tenant wrote', () => {
   });
 });
 
-describe('a cluster that others made', () => {
+describe('an attached cluster', () => {
   const joined = () =>
     until('the cluster to join', () => memberships.get('shop/demo.test')?.status?.state === 'Joined');
   const mine: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'mine', namespace: 'default' } };
@@ -244,7 +244,7 @@ describe('a cluster that others made', () => {
     await attach('demo');
   });
 
-  it('is shown as it is, and joins hubs as any other', async () => {
+  it('shows its facts, and joins hubs like any other', async () => {
     await joined();
     const { status } = clusters.get('shop/demo')!;
     expect(status).toMatchObject({
@@ -263,7 +263,7 @@ describe('a cluster that others made', () => {
     expect(await putInto(theirs)).not.toEqual([]);
   });
 
-  it('is in the garden once: the second object of it is refused, until the first has gone', async () => {
+  it('exists in the garden once: a second object for it is refused until the first is deleted', async () => {
     await keep('twice', theirs.kubeconfig);
     await attach('twice');
     expect(await refused('twice', 'SameCluster')).toMatch(/^WorkerCluster shop\/demo is the same cluster/);
@@ -276,7 +276,7 @@ describe('a cluster that others made', () => {
     expect(isReady('demo')).toBe(true);
   });
 
-  it('waits in its hubs while its Secret is gone', async () => {
+  it('stays in its hubs while its Secret is missing', async () => {
     await garden.client.delete(SECRETS, 'demo', 'shop');
     expect(await refused('demo', 'KubeconfigMissing')).toMatch(/^Secret shop\/demo does not exist/);
     await until(
@@ -289,7 +289,7 @@ describe('a cluster that others made', () => {
     await until('the cluster to be back', () => isReady('demo'));
   });
 
-  it('is not exchanged for another one before a person approves', async () => {
+  it('is not exchanged for another one without approval', async () => {
     const identity = clusters.get('shop/demo')!.status!.clusterIdentity!;
     await keep('demo', others.kubeconfig);
     const message = await refused('demo', 'OtherCluster');
@@ -322,7 +322,7 @@ describe('a cluster that others made', () => {
     );
   });
 
-  it('leaves without a trace, and nothing else of it is touched', async () => {
+  it('leaves without a trace, and nothing else in it changes', async () => {
     // It had left, and joins again.
     await joined();
     await detach('demo');
@@ -335,7 +335,7 @@ describe('a cluster that others made', () => {
     expect(await garden.client.getOrUndefined(SECRETS, 'demo', 'shop')).toBeDefined();
   });
 
-  it('is let go by force when it is dead', async () => {
+  it('is released by force when it is unreachable', async () => {
     await attach('demo');
     await joined();
     await theirs.kill();
@@ -352,7 +352,7 @@ describe('a cluster that others made', () => {
   });
 });
 
-it('Clusters of Cluster API are attached by a selector, once their kubeconfig is there, and let go when they are deleted', async () => {
+it('Clusters of Cluster API are attached by a selector, once their kubeconfig exists, and released on deletion', async () => {
   const { group, version, plural, kind } = CAPI_CLUSTERS;
   const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
   const versions = [{ name: version, served: true, storage: true, schema }];

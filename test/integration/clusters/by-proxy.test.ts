@@ -59,7 +59,7 @@ it.each([
   ['describe', ['describe', 'far', '-n', 'shop'], 'beyond-the-proxy'],
   ['hubs audit', ['hubs', 'audit'], 'Nothing is left over'],
   ['burst plan', ['burst', 'plan', '-n', 'shop'], 'Nothing was done'],
-])('coppice %s reaches a cluster that only the proxy knows', async (_, argv, said) => {
+])('coppice %s reaches a cluster that is reachable only through the proxy', async (_, argv, said) => {
   const { code, stdout, stderr } = await coppice(api.url, ...argv);
   expect({ code, said: stdout + stderr }).toEqual({ code: 0, said: expect.stringContaining(said) });
   expect(stdout + stderr).not.toContain('could not');
@@ -67,7 +67,7 @@ it.each([
   expect(new Set(proxy.asked)).toEqual(new Set([SERVER]));
 });
 
-it('the garden itself is reached by it', async () => {
+it('coppice reaches the garden itself through the proxy', async () => {
   const { code, stdout } = await coppice(`https://${SERVER}`, 'get', '-n', 'shop');
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('far') });
 });

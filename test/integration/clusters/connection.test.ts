@@ -40,7 +40,7 @@ afterAll(async () => {
 it.each<[string, () => unknown]>([
   ['is stopped, so that nothing comes back and nothing is closed', () => proxy.freeze()],
   ['is gone, so that connections are refused', () => proxy.cut()],
-])('a line tells that its API server %s, and that it answers again', async (_, fail) => {
+])('a connection reports that its API server %s, and that it answers again', async (_, fail) => {
   const before = told.length;
   const { broken } = connection.health;
   const silence = heard.promise;
@@ -56,7 +56,7 @@ it.each<[string, () => unknown]>([
   expect(told.slice(before)).toEqual([false, true]);
 });
 
-it('a connection that is cut and at once restored is no news', async () => {
+it('a connection that is cut and restored at once reports nothing', async () => {
   const before = told.length;
   await proxy.cut();
   await proxy.restore();

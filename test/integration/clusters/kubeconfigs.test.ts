@@ -78,8 +78,8 @@ const whoIs = async (client: KubeClient) =>
     })
   ).status.userInfo;
 
-describe('somebody who asks', () => {
-  it('and may edit in the namespace is administrator of the cluster, by their own name', async () => {
+describe('a person who requests a kubeconfig', () => {
+  it('with edit rights in the namespace becomes administrator of the cluster, under their own name', async () => {
     const ada = await grant('ada', 'coppice:edit');
     const { cert, key, ca, endsAt } = await askForCertificate(ada, wanted({ seconds: 1800 }), signal);
     expect(ca.trim()).toBe(api.ca.trim());
@@ -92,7 +92,7 @@ describe('somebody who asks', () => {
     await inside.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'made-by-ada' } });
   });
 
-  it('and may only view reads all but Secrets, and is refused more', async () => {
+  it('with view rights can read all but Secrets, and is refused more', async () => {
     const ben = await grant('ben', 'coppice:view');
     await expect(askForCertificate(ben, wanted(), signal)).rejects.toThrow(
       'ben may not create workerclusters/adminkubeconfig of WorkerCluster shop/blue',
@@ -108,7 +108,7 @@ describe('somebody who asks', () => {
     ).rejects.toThrow(/forbidden/);
   });
 
-  it('and has no role gets nothing, and does not hear whether there is such a cluster', async () => {
+  it('without a role gets nothing, and does not learn whether the cluster exists', async () => {
     const cid = await as('cid');
     const refusals = await Promise.all(
       ['blue', 'none'].map((name) => askForCertificate(cid, wanted({ name }), signal).catch((error) => error.message)),
@@ -145,7 +145,7 @@ const someRequest = async () => {
   return Buffer.from((await newCertificateRequest('x')).request).toString('base64');
 };
 
-it('"coppice kubeconfig" gives kubectl a plugin that asks once and keeps the answer where nobody else reads it', async () => {
+it('"coppice kubeconfig" gives kubectl a plugin that requests once and caches the answer for its user only', async () => {
   const home = await mkdtemp(join(tmpdir(), 'coppice-kubeconfig-'));
   try {
     const env = { HOME: home, COPPICE_HOME: join(home, 'none'), KUBECONFIG: join(home, 'config') };
@@ -174,7 +174,7 @@ it('"coppice kubeconfig" gives kubectl a plugin that asks once and keeps the ans
   }
 });
 
-it("a writer with the Secret's kubeconfig is never refused while its certificate is renewed, again and again", async () => {
+it("a client with the Secret's kubeconfig is never refused during repeated renewals of its certificate", async () => {
   const { cert, key } = api.keys.ca;
   const parameters = { apiServerAddress: '127.0.0.1', etcdAddresses: [], services: '10.222.0.0/24', selfHosted: true };
   const renewed = async (data: PKIData, now: Date) =>

@@ -29,7 +29,7 @@ async function requestOf(address: string): Promise<string> {
   return Buffer.from(request.toString('pem')).toString('base64');
 }
 
-it('answers what a kubelet asks for, of which only a part is kept, and leaves the rest of the request as it is', async () => {
+it("the approver approves a kubelet's request from a partial cache, and preserves the rest of it", async () => {
   const impersonate = { user: 'system:node:node-1', groups: ['system:nodes', 'system:masters'] };
   const kubelet = api.connect({ impersonate });
   const [own, foreign] = ['own', 'foreign'];

@@ -24,7 +24,7 @@ const seedOn = (name: string) => ({
   },
 });
 
-it('a cluster that is a Seed is taken apart only when the Seed has gone, also by an operator that was killed', async () => {
+it('a cluster that is a Seed is deleted only after its Seed, even after a kill of the operator', async () => {
   const { client } = garden.server;
   await garden.made('host');
   await client.apply(seedOn('host'));
@@ -50,7 +50,7 @@ it('a cluster that is a Seed is taken apart only when the Seed has gone, also by
   expect(await client.getOrUndefined(SECRETS, 'host-kubeconfig', 'default')).toBeUndefined();
 });
 
-it('a Shoot is not deleted by hand, and what to delete instead is said', async () => {
+it('a manual deletion of a Shoot is refused with the object to delete instead', async () => {
   const { client } = garden.server;
   await garden.made('hand');
   await expect(client.delete(SHOOTS, 'hand', 'default')).rejects.toThrow(
@@ -63,7 +63,7 @@ it('a Shoot is not deleted by hand, and what to delete instead is said', async (
   );
 });
 
-it('a Shoot that was deleted by hand before runs on, is changed as asked, and goes with its WorkerCluster', async () => {
+it('a Shoot deleted by hand earlier keeps running, is updated, and goes with its WorkerCluster', async () => {
   const { client } = garden.server;
   await garden.made('before');
   await (await garden.server.asOperator()).delete(SHOOTS, 'before', 'default');

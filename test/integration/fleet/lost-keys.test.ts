@@ -16,7 +16,7 @@ const keysOf = (name: string) => garden.secrets.get(`shoot--default--${name}/pki
 const deleteKeys = (name: string) => client.delete(SECRETS, 'pki', `shoot--default--${name}`);
 const kept = (name: string) => findCondition(garden.cluster(name)?.status?.conditions, 'KeysKept');
 
-it('keys that somebody deletes in the seed are written back by the operator that has them', async () => {
+it('an operator restores keys deleted in the seed from its memory', async () => {
   await garden.made('remembered');
   const before = keysOf('remembered')!;
   await deleteKeys('remembered');
@@ -27,7 +27,7 @@ it('keys that somebody deletes in the seed are written back by the operator that
   expect(keysOf('remembered')!.data).toEqual(before.data);
 });
 
-it('keys that were lost while no operator ran are not made anew: a condition says so until they are restored', async () => {
+it('keys lost while no operator ran are not created anew: a condition reports them until their restore', async () => {
   await garden.made('lost');
   const before = keysOf('lost')!;
   await garden.stopOperator();

@@ -35,7 +35,7 @@ const caOf = (name: string) => {
   return /certificate-authority-data: (\S+)/.exec(Buffer.from(text ?? '', 'base64').toString())?.[1];
 };
 
-it("a person's own Secret of the name that the kubeconfig would have outlives the cluster", async () => {
+it("a person's Secret with the name of the kubeconfig survives the cluster's deletion", async () => {
   const metadata = { name: 'mine-kubeconfig', namespace: 'default' };
   const { metadata: before } = await client.create<Secret>({
     apiVersion: 'v1',
@@ -50,7 +50,7 @@ it("a person's own Secret of the name that the kubeconfig would have outlives th
   expect([after.metadata.uid, after.metadata.resourceVersion]).toEqual([before.uid, before.resourceVersion]);
 });
 
-it("a person's own namespace of the name that the seed's would have outlives the cluster, with what is in it", async () => {
+it("a person's namespace with the name of the seed's survives the cluster's deletion with its contents", async () => {
   const namespace = 'shoot--default--taken';
   await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
   const precious: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'precious', namespace } };
@@ -66,7 +66,7 @@ it("a person's own namespace of the name that the seed's would have outlives the
   expect(await client.getOrUndefined(CONFIGMAPS, 'precious', namespace)).toBeDefined();
 });
 
-it('keys that lost their labels stay the keys of the cluster', async () => {
+it('keys whose Secret lost its labels stay the keys of the cluster', async () => {
   await garden.made('plain');
   const namespace = 'shoot--default--plain';
   const { metadata, data: before } = await client.get<Secret>(SECRETS, 'pki', namespace);
@@ -80,7 +80,7 @@ it('keys that lost their labels stay the keys of the cluster', async () => {
   expect(garden.secrets.get(`${namespace}/pki`)?.data?.['ca.crt']).toBe(before?.['ca.crt']);
 });
 
-it('what was made for a cluster goes with it', async () => {
+it('the objects made for a cluster are deleted with it', async () => {
   await garden.made('ours');
   expect(caOf('ours')).toBeDefined();
   await removed('ours');

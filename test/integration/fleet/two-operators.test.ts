@@ -132,7 +132,7 @@ const pending = async (name: string) => {
   await client.mergePatch(PODS, name, 'shop', { status: { conditions } }, { subresource: 'status' });
 };
 
-it('what an operator that was stopped past its Lease had on its way changes nothing: one authority, no purchase twice, no size lost', async () => {
+it('pending writes of an operator suspended past its Lease change nothing: one CA, no double purchase, no lost size', async () => {
   const { client } = garden.server;
   const [byOne, byTwo] = [await proxy(), await proxy()];
   const one = await start('one', SHARED, byOne.url);
@@ -208,7 +208,7 @@ it('what an operator that was stopped past its Lease had on its way changes noth
 }, 180_000);
 
 it(
-  'two operators that are active at once give each cluster one authority',
+  'two operators active at once give each cluster one CA',
   async () => {
     const authorities = new Map<string, Set<string | undefined>>();
     garden.secrets.onChange(({ type, object: { metadata, data } }) => {

@@ -48,7 +48,7 @@ const names = { namespace: `egress-${id}`, link: `egress-${id}` };
 const pod = `egress-pod-${id}`;
 const lonely = `lonely-${id}`;
 
-describe.skipIf(why)(`the way out of a garden${why ? ` (there is none here: ${why})` : ''}`, () => {
+describe.skipIf(why)(`a garden's egress${why ? ` (there is none here: ${why})` : ''}`, () => {
   let internet: Internet;
   let home: string;
   let directory: StateDirectory;
@@ -151,7 +151,7 @@ describe.skipIf(why)(`the way out of a garden${why ? ` (there is none here: ${wh
     if (home) await rm(home, { recursive: true, force: true });
   });
 
-  it('leads where this machine reaches, also by names that its own resolver knows, which keep their time to live', async () => {
+  it('reaches what this machine reaches, also by names of its resolver, with their TTL', async () => {
     expect(status).toEqual({ policy: 'all' });
     expect(await resolve('www.example.test')).toBe(`${internet.address} ${TTL}`);
     expect(await resolve('nobody.invalid')).toBe('ENOTFOUND');
@@ -159,7 +159,7 @@ describe.skipIf(why)(`the way out of a garden${why ? ` (there is none here: ${wh
     expect(await get(internet.privateAddress)).toBe(`the internet at ${internet.privateAddress}`);
   });
 
-  it('does not lead to the loopback of this machine, whatever it is called', async () => {
+  it("does not reach this machine's loopback under any name", async () => {
     const { range, gateway, resolver } = egressRange(ranges);
     const inRange = (last: number) => range.replace('.0/24', `.${last}`);
     const called = [ranges.hostAddress, internet.hostAddress, gateway, resolver, inRange(5), inRange(255), '0.0.0.0'];
@@ -168,7 +168,7 @@ describe.skipIf(why)(`the way out of a garden${why ? ` (there is none here: ${wh
     expect(await get(internet.hostAddress, port)).toBe('ECONNREFUSED');
   });
 
-  it('does not lead to clouds’ metadata, nor to other gardens', async () => {
+  it('does not reach cloud metadata or other gardens', async () => {
     const other = Number(ranges.pods.split('.')[1]) === 160 ? 162 : 160;
     for (const address of [
       '0.1.2.3',
@@ -181,7 +181,7 @@ describe.skipIf(why)(`the way out of a garden${why ? ` (there is none here: ${wh
       expect(`${address} ${await get(address)}`).toBe(`${address} EHOSTUNREACH`);
   });
 
-  it('leads to public addresses alone where a person wants that, and to none where they want none', async () => {
+  it('reaches only public addresses, or none, if a person chose so', async () => {
     await choose('public');
     expect(await get(internet.address)).toContain('the internet');
     expect(await resolve('www.example.test')).toContain(internet.address);
@@ -200,14 +200,14 @@ describe.skipIf(why)(`the way out of a garden${why ? ` (there is none here: ${wh
     expect(await get(internet.privateAddress)).toContain('the internet');
   });
 
-  it('is there again when its process was killed', async () => {
+  it('recovers when its process is killed', async () => {
     const before = await inSeed();
     process.kill(supervisor.status()[0]!.pid!, 'SIGKILL');
     await expect.poll(() => get(internet.address), { timeout: PATIENCE_MS }).toContain('the internet');
     expect(await inSeed()).toEqual(before);
   });
 
-  it('is opened by a new Coppice in a garden of an older one, which sent all to this machine', async () => {
+  it('replaces that of an older garden, which sent all traffic to this machine', async () => {
     await choose('none');
     await run(['ip', '-n', names.namespace, 'route', 'add', 'default', 'via', ranges.hostAddress, 'dev', SEED_LINK]);
     await choose('all');
@@ -221,7 +221,7 @@ describe.skipIf(why)(`the way out of a garden${why ? ` (there is none here: ${wh
     }
   });
 
-  it('is not there where slirp4netns cannot be had, which is said, and comes once it is installed', async () => {
+  it('is off with a reported problem without slirp4netns, and on once that is installed', async () => {
     await choose('none');
     await egress.close();
     await writePolicy(directory.egressFile, 'all');
@@ -257,7 +257,7 @@ describe.skipIf(why)(`the way out of a garden${why ? ` (there is none here: ${wh
   });
 
   // Last: the supervisor of the daemon that plays dead would start the process again when another test ends it.
-  it('is taken over when its daemon was killed: there is one of it, and no part in the host’s network', async () => {
+  it("is adopted after its daemon was killed: one instance, and nothing in the host's network", async () => {
     const before = await inSeed();
     const pids = supervisor.status().map(({ pid }) => pid);
     await egress.close();

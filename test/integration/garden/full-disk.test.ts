@@ -21,7 +21,7 @@ afterAll(async () => {
   await rm(home, { recursive: true, force: true });
 });
 
-describe.skipIf(why)(`a disk that is full${why ? ` (a small one cannot be mounted here: ${why})` : ''}`, () => {
+describe.skipIf(why)(`a full disk${why ? ` (a small one cannot be mounted here: ${why})` : ''}`, () => {
   const directory = new StateDirectory(home);
   const filler = join(home, 'filler');
   let status: StatusFile;
@@ -50,7 +50,7 @@ describe.skipIf(why)(`a disk that is full${why ? ` (a small one cannot be mounte
   });
   afterAll(() => supervisor.stop('a'));
 
-  it('keeps a process from running unrecorded, and brings it back once there is room', async () => {
+  it('prevents unrecorded processes, and the process returns once there is space', async () => {
     await supervisor.start({ name: 'a', command: ['/bin/sleep', '60'], ready: async () => one().pid !== undefined });
     const { pid } = one();
     const shown = async () => (await readStatus(directory.statusFile))?.processes[0]?.pid;
@@ -74,7 +74,7 @@ describe.skipIf(why)(`a disk that is full${why ? ` (a small one cannot be mounte
     await expect.poll(shown).toBe(record.pid);
   });
 
-  it('is what a person is told of who brings a garden up', async () => {
+  it('is reported by "coppice up"', async () => {
     await expect(Garden.open({ home: join(home, 'another') }).up()).rejects.toThrow(
       /^the disk of .* has \d+ MiB left, and a garden needs 64 MiB to start; free some space there, then run "coppice up" again$/,
     );

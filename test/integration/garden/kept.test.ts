@@ -113,14 +113,14 @@ describe.each(files)('%s, opened by the present code', (file) => {
   const madeFor = (name: string, from: Iterable<[string, object]>) =>
     Object.fromEntries([...from].filter(([key]) => key.includes(`--${name}/`)));
 
-  it('keeps Ready what was Ready, all the time', () => {
+  it('keeps all Ready objects Ready at all times', () => {
     expect(unready).toEqual([]);
     for (const name of READY) expect(isTrue(status(name)?.conditions, 'Ready'), name).toBe(true);
     expect(status('asleep')?.hibernation?.asleep).toBe(true);
     expect(findCondition(status('refused')?.conditions, 'SpecAccepted')?.status).toBe('False');
   });
 
-  it('rewrites no spec, and makes no object anew', async () => {
+  it('changes no spec, and recreates no object', async () => {
     for (const resource of [WORKERCLUSTERS, SHOOTS, SEEDS, QUOTAS]) {
       for (const { was, is } of await compared(resource)) {
         if (was.metadata.name === 'leaving') continue;
@@ -135,7 +135,7 @@ describe.each(files)('%s, opened by the present code', (file) => {
         expect(is?.metadata.uid, `${was.kind} ${was.metadata.name}`).toBe(was.metadata.uid);
   });
 
-  it('keeps authorities, kubeconfigs, machines and the passphrase', async () => {
+  it('keeps CAs, kubeconfigs, machines and the passphrase', async () => {
     const ofKubelets = ({ data = {} }: Secret) =>
       Object.fromEntries(Object.entries(data).filter(([file]) => file.startsWith('kubelet-client.')));
     const secrets = (await compared(SECRETS)) as { was: Secret; is: Secret | undefined }[];
@@ -164,7 +164,7 @@ describe.each(files)('%s, opened by the present code', (file) => {
     for (const { was, is } of await compared(CONFIGMAPS)) expect(is?.data, names([was])[0]).toEqual(was.data);
   });
 
-  it('believes records: a cloud is told nothing of clusters that are as they should be', () => {
+  it('trusts its records: clouds get no calls for clusters in their desired state', () => {
     for (const name of ['one', 'asleep', 'forced'])
       expect(madeFor(name, cloud.made), name).toEqual(madeFor(name, opened));
     // Once each: to go on with half, and with the deletion of leaving. Of one and asleep it may be asked once whether all is so as a
@@ -173,7 +173,7 @@ describe.each(files)('%s, opened by the present code', (file) => {
     expect(cloud.calls.filter((call) => call === 'destroy')).toHaveLength(1);
   });
 
-  it('gets the inventory, which its clusters join, but for those without a control plane', async () => {
+  it('gets the inventory hub, which its clusters join, except for those without a control plane', async () => {
     const hub = await server.client.get<Hub>(HUBS, 'inventory');
     expect(isTrue(hub.status?.conditions, 'Ready')).toBe(true);
     const { items } = await server.client.list<Membership>(MEMBERSHIPS);
@@ -182,7 +182,7 @@ describe.each(files)('%s, opened by the present code', (file) => {
     for (const name of ['paper', 'pooled']) expect(members).not.toContain(name);
   });
 
-  it('goes on with what was begun', async () => {
+  it('continues operations in progress', async () => {
     expect(cloud.names()).not.toContain('leaving/cluster');
     expect(madeFor('leaving', cloud.made)).toEqual({});
     expect(madeFor('half', cloud.made)).toMatchObject(madeFor('half', Object.entries(kept.made)));
@@ -193,7 +193,7 @@ describe.each(files)('%s, opened by the present code', (file) => {
     expect(status('hosted')?.lastErrors).toEqual([]);
   });
 
-  it('gives new clusters of a profile ranges of their own when it gets a mesh, and leaves all others as they are', async () => {
+  it("gives new clusters of a profile with a new mesh their own ranges, and keeps the others'", async () => {
     const before = await compared(SHOOTS);
     const { made } = structuredClone({ made: [...cloud.made] });
     for (const profile of ['simulated-scale', 'memory'])
@@ -245,7 +245,7 @@ describe.each(files)('%s, opened by the present code', (file) => {
     });
   });
 
-  it('does with them what a person asks for', async () => {
+  it("accepts a person's changes of its clusters", async () => {
     const scale = (name: string, dataPlaneNodes: number) =>
       server.client.mergePatch(WORKERCLUSTERS, name, 'shop', { spec: { dataPlaneNodes } });
     await scale('paper', 4);

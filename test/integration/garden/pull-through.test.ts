@@ -11,7 +11,7 @@ import { digestOf, indexOf, listening, push, randomImage, startBlobStore, startR
 const rig = new MirrorRig();
 
 describe('an image of another registry', () => {
-  it('is pulled by tag, by digest and by index, and comes from the cache when the registry is gone', async () => {
+  it('is pulled by tag, digest and index, and from the cache when the registry is gone', async () => {
     const registry = await startRegistry({ root: rig.store });
     rig.afterTest(registry.close);
     const image = randomImage(3_000_000, 10);
@@ -30,7 +30,7 @@ describe('an image of another registry', () => {
     );
   });
 
-  it('is the one that the tag means now', async () => {
+  it('is the current one of its tag', async () => {
     const folder = await mkdtemp(join(rig.root, 'moves-'));
     const settings = { trusted: [rig.plain.host], logins: [], cacheBytes: 1e9 };
     const none = async () => undefined;
@@ -70,7 +70,7 @@ describe('an image of another registry', () => {
     }
   });
 
-  it('is got once for all who ask at the same time', async () => {
+  it('is fetched once for concurrent pulls', async () => {
     const image = randomImage(2_000_000);
     await push(rig.plain.host, 'team/many', 'v1', image);
     const store = await startBlobStore(rig.store);
@@ -81,7 +81,7 @@ describe('an image of another registry', () => {
     expect(store.requests).toHaveLength(image.blobs.length);
   });
 
-  it('has a text for people when there is no such one', async () => {
+  it('gets an error message for people if it does not exist', async () => {
     const mirror = await rig.mirror({ trusted: [rig.plain.host] });
     expect(await statusOf(mirror.ask(rig.plain.host, 'team/none/manifests/v1', { method: 'HEAD' }))).toBe(
       `410 there is no such image at ${rig.plain.host}/team/none: check its name and tag`,
@@ -89,8 +89,8 @@ describe('an image of another registry', () => {
   });
 });
 
-describe("the host's network", () => {
-  it('is gone through by its proxy and its certificates, and past the proxy where NO_PROXY says so', async () => {
+describe('the pull-through cache', () => {
+  it("uses the host's proxy and certificates, and bypasses the proxy by NO_PROXY", async () => {
     const ca = await createCA({ commonName: 'test', days: 1 });
     const usages = ['server'] as const;
     const pair = await issue(ca, {
@@ -138,7 +138,7 @@ describe("the host's network", () => {
   });
 
   it.each(['127.0.0.1:22', 'localhost:22', '169.254.169.254', '[::1]:22', '10.160.128.5:5000', '0.0.0.0:22'])(
-    'is not open to pods at this machine itself and in the garden: %s',
+    'gives pods no access to the machine and the garden: %s',
     async (address) => {
       const mirror = await rig.mirror({}, {}, ['--own', '10.160.0.0/17,10.160.128.0/24']);
       const said = await statusOf(mirror.ask(address, 'team/app/manifests/v1'));
@@ -146,7 +146,7 @@ describe("the host's network", () => {
     },
   );
 
-  it('is not open by the detour of a registry that sends pods there', async () => {
+  it('gives pods no access by a redirect of a registry', async () => {
     const inside = createServer((_, response) => response.end('secret'));
     const port = await listening(inside);
     rig.afterTest(() => new Promise((resolve) => inside.close(resolve).closeAllConnections()));
@@ -158,7 +158,7 @@ describe("the host's network", () => {
   });
 });
 
-describe('what a registry sends', () => {
+describe('the content of a registry', () => {
   /** A registry that answers with these. */
   async function lying(answers: Record<string, { body: Buffer; headers?: Record<string, string> }>) {
     const server = createServer((request, response) => {
@@ -172,7 +172,7 @@ describe('what a registry sends', () => {
   }
   const digest = digestOf(Buffer.from('the truth'));
 
-  it('is refused when it is something else', async () => {
+  it('is refused if its digest differs', async () => {
     const { mirror, host } = await lying({
       [`/v2/a/blobs/${digest}`]: { body: Buffer.from('a lie ...') },
       [`/v2/a/manifests/${digest}`]: { body: Buffer.from('a lie ...') },
@@ -184,12 +184,12 @@ describe('what a registry sends', () => {
     expect(await readdir(join(mirror.folder, 'cache', 'drafts'))).toEqual([]);
   });
 
-  it('is refused when it is too long', async () => {
+  it('is refused if it is too long', async () => {
     const { mirror, host } = await lying({ [`/v2/a/manifests/${digest}`]: { body: Buffer.alloc(5 * 1024 ** 2) } });
     expect(await statusOf(mirror.ask(host, `a/manifests/${digest}`))).toMatch(/^502 .* is longer than \d+ bytes/);
   });
 
-  it('goes on from where it broke off', async () => {
+  it('is resumed where it broke off', async () => {
     const layer = Buffer.alloc(300_000, 'x');
     const ranges: (string | undefined)[] = [];
     const server = createServer((request, response) => {
@@ -215,7 +215,7 @@ describe('what a registry sends', () => {
   });
 });
 
-it('the cache stays below its limit: what nobody used for long goes, what a node has stays', async () => {
+it('the cache stays below its limit: it deletes the least recently used images that no node has', async () => {
   const images = await Promise.all(
     ['one', 'two', 'three', 'four'].map(async (name) => {
       const image = randomImage(400_000);

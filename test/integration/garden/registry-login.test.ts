@@ -17,7 +17,7 @@ const LOGIN = 'jane:secret of hers';
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 const rig = new MirrorRig();
 
-describe('a registry that wants a login', () => {
+describe('a registry with login', () => {
   let host: string;
   let tokens: Awaited<ReturnType<typeof startTokens>>;
   const secret = randomImage(500);
@@ -40,13 +40,13 @@ describe('a registry that wants a login', () => {
   const ask = (mirror: Running, init?: RequestInit) =>
     mirror.ask(host, 'private/app/manifests/v1', { method: 'HEAD', ...init });
 
-  it('gives what everybody may have, for a token that everybody gets', async () => {
+  it('serves public images for an anonymous token', async () => {
     const mirror = await rig.mirror({ trusted: trusted() });
     await pull(mirror, host, 'public/app', 'v1');
     expect(tokens.asked.at(-1)).toBeUndefined();
   });
 
-  it("is never sent this machine's login unless a person allowed it", async () => {
+  it("never gets this machine's login unless a person allowed it", async () => {
     const mirror = await rig.mirror({ trusted: trusted() });
     await login(mirror);
     const before = tokens.asked.length;
@@ -62,7 +62,7 @@ describe('a registry that wants a login', () => {
     expect(tokens.asked.slice(before).filter(Boolean)).toEqual([]);
   });
 
-  it('is sent it where allowed, from the next pull on, and takes it back the same way', async () => {
+  it('gets the login from the next pull after it is allowed, until that is revoked', async () => {
     const api = apiServer();
     const mirror = await rig.mirror({ trusted: trusted() }, {}, ['--kubeconfig', await api.kubeconfig]);
     await login(mirror);
@@ -75,7 +75,7 @@ describe('a registry that wants a login', () => {
     expect((await mirror.ask(host, `private/app/blobs/${digestOf(secret.blobs[1]!)}`)).status).toBe(401);
   });
 
-  it('is not sent it when others have access to the garden', async () => {
+  it('does not get the login while others have access to the garden', async () => {
     const api = apiServer();
     const mirror = await rig.mirror({ trusted: trusted(), logins: [host] }, {}, ['--kubeconfig', await api.kubeconfig]);
     await login(mirror);
@@ -87,7 +87,7 @@ describe('a registry that wants a login', () => {
     expect(tokens.asked.slice(before).filter(Boolean)).toEqual([]);
   });
 
-  it("takes the pod's own, and keeps what that got for nobody", async () => {
+  it("gets the pod's own login, and its images are cached for nobody else", async () => {
     const mirror = await rig.mirror({ trusted: trusted() });
     const own = { headers: { authorization: basic(LOGIN) } };
     expect((await pull(mirror, host, 'private/app', 'v1', own)).blobs).toEqual(secret.blobs);
@@ -99,7 +99,7 @@ describe('a registry that wants a login', () => {
     expect(await readdir(join(mirror.folder, 'cache', 'drafts'))).toEqual([]);
   });
 
-  it('sends who asks for blobs to a store, which does not see the token', async () => {
+  it('redirects blob requests to a store, which does not see the token', async () => {
     const store = await startBlobStore(rig.store);
     const registry = await startRegistry({ root: rig.store, tokens, blobsAt: store.url });
     rig.afterTest(registry.close, store.close);

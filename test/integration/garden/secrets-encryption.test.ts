@@ -54,7 +54,7 @@ const restart = async () => {
   await server.start();
 };
 
-it('a garden of an earlier Coppice has its Secrets encrypted where they lie, and every one stays readable', async () => {
+it('a garden of an earlier Coppice encrypts its stored Secrets, and each stays readable', async () => {
   expect(await inEtcd()).toContain(TREASURE);
   expect(await ensureSecretsEncryption(directory, now)).toBe(true);
   await restart();
@@ -69,7 +69,7 @@ it('a garden of an earlier Coppice has its Secrets encrypted where they lie, and
   expect(await encryptEarlierSecrets(directory, server.client, now)).toBeUndefined();
 });
 
-it('has another key after three months, by which all is written anew before the first one goes', async () => {
+it('a garden rotates its encryption key after three months, and rewrites all Secrets before it drops the first', async () => {
   const first = await keyInEtcd();
   expect(await ensureSecretsEncryption(directory, later)).toBe(true);
   await restart();

@@ -32,7 +32,7 @@ afterAll(async () => {
   await api?.stop();
 });
 
-it('a claim that has a volume is bound, whenever a kubelet reads it', async () => {
+it('a claim with a volume is bound at each read by a kubelet', async () => {
   const between: string[] = [];
   claims.onChange(({ object: { metadata, spec, status } }) => {
     if (spec.volumeName && status?.phase !== 'Bound') between.push(metadata.name);

@@ -78,7 +78,7 @@ describe('Argo CD and its clusters', () => {
     (await testbed.member.client.getOrUndefined(CONFIGMAPS, `${NAME}-web`, 'default')) !== undefined;
   const waiting = () => testbed.membership()?.status?.waiting ?? '';
 
-  it('has its generators deploy to a cluster that joins, by the token that it was given', async () => {
+  it('has its generators deploy to a cluster that joins, with the given token', async () => {
     await joined();
     await expect.poll(deployed, { timeout: 20_000 }).toBe(true);
     expect((await secret())?.metadata.annotations).toMatchObject({
@@ -87,7 +87,7 @@ describe('Argo CD and its clusters', () => {
     });
   });
 
-  it('is through with all that it deployed before its Secret goes', async () => {
+  it('deletes all that it deployed before its Secret is deleted', async () => {
     await joined();
     await expect.poll(deployed, { timeout: 20_000 }).toBe(true);
     await testbed.makeHub('test', { drain: { allowDelete: true } });
@@ -98,7 +98,7 @@ describe('Argo CD and its clusters', () => {
     expect(await argo.list(APPLICATIONS)).toEqual([]);
   });
 
-  it('deletes nothing of a cluster that leaves before the Hub allows it, and ends what people delete meanwhile', async () => {
+  it('keeps what is in a leaving cluster until the Hub permits deletion, and completes deletions by people', async () => {
     await joined();
     await expect.poll(deployed, { timeout: 20_000 }).toBe(true);
     await testbed.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
@@ -117,7 +117,7 @@ describe('Argo CD and its clusters', () => {
     expect(await deployed()).toBe(false);
   });
 
-  it('waits for an Application that a person made, and says whose it is', async () => {
+  it('waits for an Application that a person made, and names its owner', async () => {
     await joined();
     const { client } = testbed.garden;
     const theirs = application('theirs', { server: testbed.member.url });
@@ -130,7 +130,7 @@ describe('Argo CD and its clusters', () => {
     await testbed.until('the membership to be gone', () => testbed.memberships.size === 0);
   });
 
-  it('lets go of a dead cluster that is forced out, and no Application hangs', async () => {
+  it('releases a dead cluster by force without hanging Applications', async () => {
     await joined();
     await expect.poll(deployed, { timeout: 20_000 }).toBe(true);
     argo.deployed.answers = false;
@@ -142,7 +142,7 @@ describe('Argo CD and its clusters', () => {
     await testbed.member.client.delete(CONFIGMAPS, `${NAME}-web`, 'default');
   });
 
-  it('refuses a second cluster with the URL of one that is there, and takes it when that has gone', async () => {
+  it('refuses a second cluster with the URL of another one until that has left', async () => {
     const { client } = testbed.garden;
     const metadata = { name: 'theirs', namespace: 'argocd', labels: { 'argocd.argoproj.io/secret-type': 'cluster' } };
     // With a slash at its end it is the same to Argo CD.

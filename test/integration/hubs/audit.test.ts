@@ -42,7 +42,7 @@ const POD = {
 } as Pod;
 
 /** A garden, a cluster of it, and a hub that is another API server. */
-describe('a cluster that leaves a hub elsewhere', () => {
+describe('a cluster that leaves a hub, or its audit,', () => {
   let testbed: HubTestbed;
   let hub: TestApiserver;
   beforeAll(async () => {
@@ -98,12 +98,12 @@ describe('a cluster that leaves a hub elsewhere', () => {
     await sweepMember(testbed);
   };
 
-  it('finds nothing while all is as it should be', async () => {
+  it('has no findings in the normal state', async () => {
     await joined();
     expect(await audit()).toMatchObject({ code: 0, stdout: '' });
   });
 
-  it('does not follow the kubeconfig of an attached cluster to to which the operator has not connected yet', async () => {
+  it('does not use the kubeconfig of an attached cluster to which the operator has not connected yet', async () => {
     const say = (status: object) =>
       testbed.garden.client.mergePatch(WORKERCLUSTERS, 'demo', 'shop', { status }, { subresource: 'status' });
     await say({ mode: 'Attached', endpoint: 'https://demo.example.com' });
@@ -119,7 +119,7 @@ describe('a cluster that leaves a hub elsewhere', () => {
     await say({ mode: null, endpoint: null, clusterIdentity: null });
   });
 
-  it('finds what a leave left that was forced while the hub was away, and takes it away when it is back', async () => {
+  it('finds remains of a forced leave while the hub was away, and deletes them when it is back', async () => {
     await hub.kill();
     await gone();
     const away = await audit();
@@ -171,7 +171,7 @@ describe('a cluster that leaves a hub elsewhere', () => {
     expect(await inHub()).toEqual(['Secret fleet/theirs']);
   });
 
-  it('finds in a cluster what a Hub has left that let go of it', async () => {
+  it('finds in a cluster the remains of a hub that released it', async () => {
     await joined();
     await testbed.makeHub('test', { orphan: true });
     await testbed.garden.client.delete(HUBS, 'test');
@@ -194,7 +194,7 @@ describe('a cluster that leaves a hub elsewhere', () => {
     expect(left.flatMap(({ items }) => items)).toEqual([]);
   });
 
-  it('opens what an operator wrote that said no garden: the next look says it', async () => {
+  it('accepts objects of an operator without garden ID, and the next reconciliation adds it', async () => {
     await hub.client.deleteCollection(CLUSTERPROFILES, { namespace: 'fleet' });
     await hub.client.deleteCollection(SECRETS, { namespace: 'fleet' });
     await joined();
@@ -214,7 +214,7 @@ describe('a cluster that leaves a hub elsewhere', () => {
       .toMatchObject({ [LABELS.garden]: garden, [LABELS.hub]: 'test' });
   });
 
-  it('is not destroyed while it runs what no hub has placed, where the Hub says so; else that is told', async () => {
+  it('is not destroyed while it runs work that no hub placed, if the Hub says so, or else reports it', async () => {
     const pods: Pod[] = [POD];
     await joined(pods);
     const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'web', namespace: 'default' } };
@@ -238,7 +238,7 @@ describe('a cluster that leaves a hub elsewhere', () => {
     await testbed.member.client.delete(SERVICES, 'web', 'default');
   });
 
-  describe('and has exported Services', () => {
+  describe('with exported Services', () => {
     const MEMBER = 'shop--demo';
     const waiting = () => testbed.membership()?.status?.waiting ?? '';
     const imported = (cluster: string) =>
@@ -282,7 +282,7 @@ describe('a cluster that leaves a hub elsewhere', () => {
     };
     const exports = async () => (await testbed.member.client.list(SERVICEEXPORTS)).items.length;
 
-    it('is not destroyed before they are seen to be gone in the hub', async () => {
+    it('is not destroyed before the hub shows them deleted', async () => {
       await exported();
       await testbed.makeHub('test', { drain: { timeout: '5m' } });
       await testbed.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
@@ -299,7 +299,7 @@ describe('a cluster that leaves a hub elsewhere', () => {
       await destroyed();
     });
 
-    it('is destroyed all the same when the time is over and somebody forces it, which is said', async () => {
+    it('is destroyed by force after the timeout, with an Event', async () => {
       await exported();
       await testbed.makeHub('test', { drain: { timeout: '1s' } });
       await testbed.garden.client.delete(WORKERCLUSTERS, 'demo', 'shop');
@@ -317,7 +317,7 @@ describe('a cluster that leaves a hub elsewhere', () => {
       ).toBe(true);
     });
 
-    it('keeps them where it stays and only leaves the hub', async () => {
+    it('keeps them if it stays and only leaves the hub', async () => {
       await destroyed();
       await exported();
       await testbed.makeHub('test', { clusterSelector: { matchLabels: { fleet: 'other' } } });

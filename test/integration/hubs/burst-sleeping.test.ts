@@ -33,7 +33,7 @@ const tellHibernation = (name: string, hibernation: object | null) =>
     { subresource: 'status' },
   );
 
-it('has a cluster sleep that was in the hub once, and opened when it has woken for work', async () => {
+it('a sleeping cluster is in the hub once, and is opened after it wakes for work', async () => {
   const { client } = testbed.garden;
   const spec = { cloudProvider: 'cloud', pools: [{ name: 'a', minimum: 1, maximum: 1 }] };
   const template = { metadata: { labels: { fleet: 'production' } }, spec };
@@ -75,7 +75,7 @@ it('has a cluster sleep that was in the hub once, and opened when it has woken f
   await expect.poll(policy, PATIENCE).toBeUndefined();
 }, 180_000);
 
-it('wakes a cluster that is not its own for work, without a word in its spec, and lets it sleep when the work is gone', async () => {
+it('the policy wakes a foreign cluster for work without change of its spec, and lets it sleep afterwards', async () => {
   const { client } = testbed.garden;
   const spec = {
     cloudProvider: 'cloud',

@@ -43,7 +43,7 @@ const taintsOf = async (memberName: string): Promise<string[]> => {
   return (spec.taints ?? []).map(({ effect }) => effect);
 };
 
-it('keeps a warm cluster in the hub, which places nothing there, and has it opened at once when work waits', async () => {
+it('a warm cluster is in the hub without work, and is opened at once for waiting work', async () => {
   const { client } = testbed.garden;
   const spec = { cloudProvider: 'cloud', pools: [{ name: 'a', minimum: 1, maximum: 1 }] };
   const template = { metadata: { labels: { fleet: 'production' } }, spec };
@@ -95,7 +95,7 @@ const replica = (name: string, cpu = '1'): Pod => ({
   spec: { nodeName: 'one', containers: [{ name: 'web', resources: { requests: { cpu, memory: '1Gi' } } }] },
 });
 
-it('has a cluster with little work emptied by its hub when the others have room, and gives it back; one that must not be disturbed it leaves alone', async () => {
+it('the hub drains a little-used cluster into others and the policy returns it; an undisturbable one stays', async () => {
   const { client } = testbed.garden;
   await testbed.makeCluster({ fleet: 'production' }, 'private');
   const resource = { cpu: '15', memory: '30Gi' };

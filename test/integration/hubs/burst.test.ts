@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => testbed?.stop());
 
-it('plans for a policy only what those before it leave, asked of it alone or of all', async () => {
+it('each policy plans only for work that earlier policies leave, planned alone or together', async () => {
   const { client } = testbed.garden;
   await bind();
   const names = ['older', 'younger'];
@@ -71,7 +71,7 @@ it('plans for a policy only what those before it leave, asked of it alone or of 
   await client.delete(RESOURCEBINDINGS, 'web-deployment', 'shop');
 });
 
-it('says what it would buy, has a cluster made for work that Karmada has no room for, joined, given back when it is empty, and nothing left', async () => {
+it('the policy announces a purchase, adds a cluster for unplaceable work of Karmada, and returns it without remains', async () => {
   const { client } = testbed.garden;
   await bind();
   await makePeakPolicy(

@@ -50,7 +50,7 @@ keepsMembers({
   },
 });
 
-describe('Clusternet and its clusters', () => {
+describe('a cluster in Clusternet', () => {
   let testbed: HubTestbed;
   let clusternet: Clusternet;
   beforeAll(async () => {
@@ -101,7 +101,7 @@ describe('Clusternet and its clusters', () => {
   const gone = () => testbed.until('the membership to be gone', () => testbed.memberships.size === 0);
   const idOf = (object: KubeObject | undefined) => (object?.spec as { clusterId?: string } | undefined)?.clusterId;
 
-  it('is deployed to by its labels, and stays Ready although no agent reports', async () => {
+  it('receives deployments by its labels, and stays Ready although no agent reports', async () => {
     await subscribe();
     expect(await cluster()).toMatchObject({
       metadata: { labels: { fleet: 'web', 'multi-cluster.demo.io/provider': 'local' } },
@@ -113,7 +113,7 @@ describe('Clusternet and its clusters', () => {
   });
 
   it.each(['Replication', 'Dividing'] as const)(
-    'keeps what a Subscription by %s has placed until the Hub lets it end',
+    'keeps what a Subscription by %s placed until the Hub permits its end',
     async (by) => {
       await subscribe(by);
       await leave();
@@ -129,7 +129,7 @@ describe('Clusternet and its clusters', () => {
     },
   );
 
-  it('keeps new work away once nothing is placed, and leaves', async () => {
+  it('gets no new work once nothing is placed, and leaves', async () => {
     await subscribe();
     clusternet.isUp = false;
     await leave();
@@ -140,7 +140,7 @@ describe('Clusternet and its clusters', () => {
     expect(await cluster()).toBeUndefined();
   });
 
-  it('lets go of a dead cluster that is forced out, and nothing hangs in its namespace', async () => {
+  it('is released by force when dead, and nothing hangs in its namespace', async () => {
     await subscribe();
     clusternet.deployed.answers = false;
     await testbed.silence();
@@ -152,7 +152,7 @@ describe('Clusternet and its clusters', () => {
     expect(await testbed.garden.client.getOrUndefined(NAMESPACES, NAMESPACE)).toBeUndefined();
   });
 
-  it('takes no new work while it sleeps, and nothing in it is deleted', async () => {
+  it('gets no new work while it sleeps, and nothing in it is deleted', async () => {
     await subscribe();
     await testbed.sleep(true);
     await expect.poll(taints, PATIENCE).toEqual(['clusters.clusternet.io/unschedulable']);
@@ -163,7 +163,7 @@ describe('Clusternet and its clusters', () => {
     expect(await deployed()).toBe(true);
   });
 
-  it('has another id when it comes again: Clusternet would use the token that it had', async () => {
+  it('gets a new ID when it joins again, as Clusternet would reuse the old token', async () => {
     const before = idOf(await cluster());
     await leave();
     await gone();

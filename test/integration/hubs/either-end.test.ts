@@ -40,7 +40,7 @@ describe('a hub and its members', () => {
     await testbed.until('all to have left', () => testbed.memberships.size === 0);
   };
 
-  it('are asked once in a while whether clusters can join, however many come, and at once when the Hub is changed', async () => {
+  it('are validated at intervals for any number of clusters, and at once after a change of the Hub', async () => {
     const isReady = () => testbed.hubs.get('test')?.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
     await testbed.until('the hub to be usable', () => isReady() === 'True');
     const validate = vi.spyOn(hubType('ClusterProfile')!, 'validate');
@@ -61,7 +61,7 @@ describe('a hub and its members', () => {
     expect(validate).toHaveBeenCalledTimes(2);
   });
 
-  it('part by force when the cluster has broken off, which is named, and nothing stays in the hub', async () => {
+  it('separate by force when the cluster is unreachable, with an Event, and nothing stays in the hub', async () => {
     const { garden, member } = testbed;
     await testbed.makeCluster();
     testbed.open();
@@ -80,7 +80,7 @@ describe('a hub and its members', () => {
     expect(forced).toEqual(['Membership Forced: cluster shop/demo does not answer: objects of Hub test remain in it']);
   });
 
-  it('part without force when the cluster is deleted that broke off before', async () => {
+  it('separate without force when the unreachable cluster was deleted', async () => {
     const { garden, member } = testbed;
     const before = testbed.events.length;
     await testbed.makeHub();
@@ -113,7 +113,7 @@ describe('a hub and its members', () => {
     await sweepMember(testbed);
   };
 
-  it('part by force when the hub does not answer, which is named', async () => {
+  it('separate by force when the hub is unreachable, with an Event', async () => {
     const { client } = testbed.garden;
     const before = testbed.events.length;
     await testbed.makeCluster();
@@ -130,7 +130,7 @@ describe('a hub and its members', () => {
     ]);
   });
 
-  it('part as always, though by force, when somebody has written in between', async () => {
+  it('separate completely even by force after concurrent writes', async () => {
     const { client } = testbed.garden;
     const before = testbed.events.length;
     await sweepHub();
@@ -155,7 +155,7 @@ describe('a hub and its members', () => {
     expect(testbed.events.slice(before).filter((text) => text.startsWith('Membership Forced'))).toEqual([]);
   });
 
-  it('do not hear of what somebody deletes in the hub before it is gone, and then have it back', async () => {
+  it('ignore a deletion in the hub until it is complete, and then restore the object', async () => {
     const { client } = testbed.garden;
     await sweepHub();
     await testbed.makeCluster();

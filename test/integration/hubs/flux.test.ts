@@ -72,7 +72,7 @@ describe('Flux and its clusters', () => {
   const waiting = () => testbed.membership()?.status?.waiting ?? '';
   const gone = () => testbed.until('the membership to be gone', () => testbed.memberships.size === 0);
 
-  it('keeps a cluster until nobody deploys to it any more, and ends with its Secret what is deleted', async () => {
+  it('keeps a cluster until nothing deploys to it, and completes deletions with its Secret', async () => {
     const { client } = testbed.garden;
     await client.delete(WORKERCLUSTERS, 'demo', 'shop');
     await testbed.until('it to be said', () => waiting().includes('Kustomization shop/web is placed'));
@@ -83,7 +83,7 @@ describe('Flux and its clusters', () => {
     expect(await deployed()).toBe(false);
   });
 
-  it('waits with its Secret for a Kustomization that is being deleted, also where the Hub allows to delete', async () => {
+  it('keeps the Secret for a Kustomization being deleted, even if the Hub permits deletion', async () => {
     const { client } = testbed.garden;
     flux.deployed.answers = false;
     await client.delete(KUSTOMIZATIONS, 'web', 'shop');
@@ -96,7 +96,7 @@ describe('Flux and its clusters', () => {
     expect(await deployed()).toBe(false);
   });
 
-  it('has a cluster leave under a Kustomization that nobody deletes, where the Hub allows it; that one ends when it is deleted', async () => {
+  it('releases a cluster under a remaining Kustomization if the Hub permits it', async () => {
     const { client } = testbed.garden;
     await testbed.makeHub('test', { drain: { allowDelete: true } });
     await client.delete(WORKERCLUSTERS, 'demo', 'shop');
@@ -104,7 +104,7 @@ describe('Flux and its clusters', () => {
     expect(await client.getOrUndefined(KUSTOMIZATIONS, 'web', 'shop')).toBeDefined();
   });
 
-  it('lets go of a dead cluster that is forced out, and no Kustomization hangs', async () => {
+  it('releases a dead cluster by force without hanging Kustomizations', async () => {
     const { client } = testbed.garden;
     flux.deployed.answers = false;
     await client.delete(KUSTOMIZATIONS, 'web', 'shop');

@@ -57,7 +57,7 @@ keepsMembers({
   },
 });
 
-describe('a cluster that an agent of Karmada pulls for', () => {
+describe('a cluster in pull mode of Karmada', () => {
   let testbed: HubTestbed;
   let standIn: KarmadaStandIn;
   beforeAll(async () => {
@@ -83,7 +83,7 @@ describe('a cluster that an agent of Karmada pulls for', () => {
   const left = () =>
     testbed.made({ hub: [...IN_HUB, SECRETS], member: [SERVICEACCOUNTS, CLUSTERROLES, SECRETS, DEPLOYMENTS] });
 
-  it('runs an agent that does in the hub what it has to, and nothing else', async () => {
+  it('runs an agent with the least permissions in the hub', async () => {
     await join();
     expect((await cluster())?.spec).toMatchObject({ syncMode: 'Pull', id: expect.any(String) });
     // It has reported, by the rights of its token.
@@ -120,7 +120,7 @@ describe('a cluster that an agent of Karmada pulls for', () => {
     ).toBeUndefined();
   });
 
-  it('gives the agent a new token before the old one ends, without a restart', async () => {
+  it('gives the agent a new token before the old one expires, without a restart', async () => {
     const { now } = testbed;
     const secret = async () => (await agentRun(testbed.member.client))!.files.token!;
     const generation = async () =>
@@ -142,7 +142,7 @@ describe('a cluster that an agent of Karmada pulls for', () => {
     }
   });
 
-  it('has its Works taken away by its agent before that may not any more, and leaves nothing', async () => {
+  it('has its Works deleted by its agent before that loses permission, and leaves nothing', async () => {
     await makeWork();
     await leave();
     expect(await testbed.garden.client.getOrUndefined(WORKS, 'web', NAMESPACE)).toBeUndefined();
@@ -151,7 +151,7 @@ describe('a cluster that an agent of Karmada pulls for', () => {
     expect(await testbed.member.client.getOrUndefined(NAMESPACES, 'karmada-cluster')).toBeUndefined();
   });
 
-  it('leaves without being forced when its agent is dead: Karmada drops the Works itself', async () => {
+  it('leaves without force when its agent is dead, as Karmada drops the Works', async () => {
     await join();
     await makeWork();
     standIn.agentIsDown = true;
@@ -164,7 +164,7 @@ describe('a cluster that an agent of Karmada pulls for', () => {
     standIn.agentIsDown = false;
   });
 
-  it('is pulled for as long as its Hub lives, by an agent that the Hub names', async () => {
+  it('stays in pull mode for the lifetime of its Hub, with the agent that the Hub names', async () => {
     const patch = (spec: object) => testbed.garden.client.mergePatch(HUBS, 'test', undefined, { spec });
     await expect(patch({ karmada: { syncMode: 'Push' } })).rejects.toThrow(/syncMode cannot be changed/);
     await expect(patch({ karmada: null })).rejects.toThrow(/syncMode cannot be changed/);

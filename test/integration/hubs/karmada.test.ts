@@ -83,7 +83,7 @@ describe('a cluster in Karmada', () => {
   };
   const keys = async () => ((await cluster())?.spec?.taints ?? []).map(({ key, effect }) => `${key}:${effect}`).sort();
 
-  it('is there with grades that fit its nodes, and keeps what others have put on it', async () => {
+  it('has resource models that fit its nodes, and keeps labels and taints of others', async () => {
     await join();
     const { spec, metadata } = (await cluster())!;
     expect(spec).toMatchObject({ syncMode: 'Push', id: expect.any(String), resourceModels: { length: 9 } });
@@ -106,7 +106,7 @@ describe('a cluster in Karmada', () => {
     look.mockRestore();
   });
 
-  it('is looked at again when Karmada reports while it is being looked at', async () => {
+  it('is checked again when Karmada reports during a check', async () => {
     const told = vi.spyOn(MembershipController.prototype, 'hubChanged');
     const observe = karmadaHub.observe.bind(karmadaHub);
     const reported = { conditions: [{ type: 'Ready', status: 'True' }], resourceSummary: { allocatable: more } };
@@ -138,7 +138,7 @@ describe('a cluster in Karmada', () => {
     }
   });
 
-  it('stays while a binding names it that this Karmada does not move, and leaves when it was moved', async () => {
+  it('stays while a binding that Karmada does not move names it, and leaves afterwards', async () => {
     await place({ clusters: [{ name: NAME, replicas: 1 }] });
     await leave();
     await testbed.until('it to be said', () => waiting().includes('ResourceBinding shop/web-deployment is placed'));
@@ -156,7 +156,7 @@ describe('a cluster in Karmada', () => {
     expect(await cluster()).toBeUndefined();
   });
 
-  it('leaves no namespace behind that Karmada has leaked', async () => {
+  it('leaves no namespace that Karmada leaked', async () => {
     standIn.leaksNamespace = true;
     await join();
     await leave();
@@ -166,7 +166,7 @@ describe('a cluster in Karmada', () => {
     standIn.leaksNamespace = false;
   });
 
-  it('is withdrawn by force from a Karmada that does nothing any more, its Works first', async () => {
+  it('is removed by force from a dead Karmada, its Works first', async () => {
     const { client } = testbed.garden;
     await join();
     await expect.poll(() => client.getOrUndefined(NAMESPACES, NAMESPACE)).toBeDefined();

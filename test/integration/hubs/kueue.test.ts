@@ -154,7 +154,7 @@ describe('Kueue and its clusters', () => {
     });
   });
 
-  it('lets a job end in a cluster that leaves, begins none there, and leaves its queue as it was', async () => {
+  it('finishes a job in a leaving cluster, starts none there, and restores its queue', async () => {
     const before = await queue();
     await leave();
     await testbed.until('it to be said', () => waiting().includes('Workload shop/job-train is placed'));
@@ -177,7 +177,7 @@ describe('Kueue and its clusters', () => {
     });
   });
 
-  it('has Kueue take a job back before the cluster is off the list, where the Hub lets it end: it never runs twice', async () => {
+  it('takes a job back before the cluster is off the list, so that it never runs twice', async () => {
     await leave({ drain: { allowDelete: true } });
     await gone();
     expect(await runsIn('train')).toBeUndefined();
@@ -185,14 +185,14 @@ describe('Kueue and its clusters', () => {
     expect((await queue()).spec).toHaveProperty('stopPolicy', 'None');
   });
 
-  it('moves jobs where the Hub says so', async () => {
+  it('moves jobs if the Hub says so', async () => {
     await leave({ kueue: { evicts: true } });
     await gone();
     expect(await runsIn('train')).toBeUndefined();
     expect(await namesIn(JOBS)).toEqual([]);
   });
 
-  it('gives the jobs of a dead cluster that is forced out back to Kueue at once', async () => {
+  it('takes back the jobs of a dead cluster at once when that is removed by force', async () => {
     manager.answers = false;
     manager.look();
     await testbed.silence();
@@ -203,7 +203,7 @@ describe('Kueue and its clusters', () => {
     await expect.poll(() => runsIn('train'), PATIENCE).toBeUndefined();
   });
 
-  it('tells of a job that no cluster takes, until one does', async () => {
+  it('reports a job that no cluster admits, until one does', async () => {
     const { client } = testbed.garden;
     const demand = () => kueueHub.demand!(readerOf(client, AbortSignal.timeout(5_000)), { type: 'Kueue' }, 'test');
     await testbed.member.client.mergePatch(LOCALQUEUES, 'jobs', 'shop', { spec: { stopPolicy: 'Hold' } });
@@ -258,7 +258,7 @@ describe('Kueue and its clusters', () => {
     expect(await demand()).toEqual([]);
   });
 
-  it('does not touch a queue that a person has stopped', async () => {
+  it('keeps a queue stopped that a person has stopped', async () => {
     const { client } = testbed.member;
     await finish('train');
     await client.mergePatch(LOCALQUEUES, 'jobs', 'shop', { spec: { stopPolicy: 'Hold' } });

@@ -109,7 +109,7 @@ describe('a cluster in Open Cluster Management', () => {
       .filter((text) => /shop-+demo/.test(text));
   };
 
-  it('has its ManifestWorks applied, is cordoned before it is drained, and leaves nothing behind', async () => {
+  it('gets its ManifestWorks, is cordoned before it is drained, and leaves nothing', async () => {
     expect((await cluster())?.spec).toMatchObject({ hubAcceptsClient: true });
     expect(await taint()).toBeUndefined();
     await write({ 'work.open-cluster-management.io/manifestworkreplicaset': 'shop.web' });
@@ -125,7 +125,7 @@ describe('a cluster in Open Cluster Management', () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  it('stays while somebody has a ManifestWork on it that has no other place', async () => {
+  it('stays while a ManifestWork on it has no other place', async () => {
     await write();
     await leave();
     await testbed.until('it to be said', () => waiting().includes('would be deleted with the membership'));
@@ -137,7 +137,7 @@ describe('a cluster in Open Cluster Management', () => {
     expect(await leftovers()).toEqual([]);
   });
 
-  it('is let go by force when it is dead, though nobody ends its ManifestWorks any more', async () => {
+  it('is released by force when dead, though nothing deletes its ManifestWorks', async () => {
     await write();
     await expect.poll(deployed).toBeDefined();
     await testbed.garden.client.create(addon, { resource: ADDONS });
@@ -149,7 +149,7 @@ describe('a cluster in Open Cluster Management', () => {
     await testbed.member.client.delete(CONFIGMAPS, 'web', 'default');
   });
 
-  it('is let go by force of a hub whose controllers are down', async () => {
+  it('is released by force from a hub whose controllers are down', async () => {
     await write();
     standIn.runs = false;
     standIn.answers = false;

@@ -18,7 +18,7 @@ async function processes(text: string): Promise<Map<number, string>> {
   return found;
 }
 
-it('what a test run started ends with it, though it is killed', async () => {
+it('the processes of a killed test run end with it', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'coppice-killed-'));
   const kit = new URL('../../kit/apiserver.ts', import.meta.url).href;
   const code = `import { startApiserver } from '${kit}'; await startApiserver();`;
@@ -36,7 +36,7 @@ it('what a test run started ends with it, though it is killed', async () => {
   }
 });
 
-it('files that share an API server have namespaces of their own, and leave it to the others', async () => {
+it('files that share an API server have their own namespaces, and leave it to the others', async () => {
   const [one, other] = await Promise.all([sharedApiserver(), sharedApiserver()]);
   try {
     expect(other.url).toBe(one.url);

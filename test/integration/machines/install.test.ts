@@ -70,7 +70,7 @@ const curl = await run(['curl', '--version']).catch((error: Error) => {
 });
 
 it.skipIf(curl === undefined)(
-  'begins a download anew when nobody answers, and when it stands still',
+  'the install script retries a download that is refused or stalls',
   {
     timeout: PATIENCE_MS,
   },

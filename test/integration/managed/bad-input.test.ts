@@ -7,7 +7,7 @@ const PATIENCE_MS = 10 * 60_000;
 
 const testbed = eksForFile();
 
-it('whatever goes wrong on its way ends in a condition with its code, and the cluster is there once in the end', {
+it('each failure of a managed cluster becomes a condition with its code, and finally it exists once', {
   timeout: PATIENCE_MS,
 }, async () => {
   const { cloud, garden, account, count } = testbed;

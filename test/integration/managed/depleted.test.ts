@@ -6,7 +6,7 @@ const PATIENCE_MS = 10 * 60_000;
 
 const testbed = eksForFile();
 
-it('EKS has no machines left of one type: the cluster has those of the next, and nothing twice', {
+it('a cluster at EKS uses its next machine type when the first is depleted, and creates nothing twice', {
   timeout: PATIENCE_MS,
 }, async () => {
   const { cloud, garden, account, count } = testbed;

@@ -122,8 +122,8 @@ const node = (name: string): KubeObject => ({
   },
 });
 
-describe('credentials', () => {
-  test('a binding says whether the cloud accepts them, and notices what changes', async () => {
+describe('a CredentialsBinding', () => {
+  test('shows whether the cloud accepts it, and follows changes', async () => {
     await garden.client.create(binding('early', 'later'));
     const early = await until('the binding to be judged', () => condition(CREDENTIALSBINDINGS, 'early', 'Ready'));
     expect(early).toMatchObject({ status: 'False', codes: ['ERR_RETRYABLE_CONFIGURATION_PROBLEM'] });
@@ -141,7 +141,7 @@ describe('credentials', () => {
     await expect(garden.client.apply(other)).rejects.toThrow('provider.type cannot be changed');
   });
 
-  test("are refused at apply time when they are another tenant's", async () => {
+  test("is refused at admission for another tenant's Secret", async () => {
     const foreign = binding('foreign', 'keys', { namespace: 'bank' });
     await expect(garden.client.create(foreign)).rejects.toThrow('in their own namespace only');
     const thief = cluster('thief', { credentialsRef: { name: 'keys', namespace: 'bank' } });
@@ -153,7 +153,7 @@ describe('credentials', () => {
 });
 
 describe('a managed cluster', () => {
-  test('goes the whole way to a kubeconfig that lists nodes, and to nothing', async () => {
+  test('is created up to a kubeconfig that lists nodes, and deleted completely', async () => {
     await garden.client.create(keys('cloud', 'key-1'));
     await garden.client.create(binding('bound', 'cloud'));
     await garden.client.create(cluster('one', { credentialsRef: { name: 'bound' } }));
@@ -206,7 +206,7 @@ describe('a managed cluster', () => {
     });
   });
 
-  test('that is deleted by force leaves a report of what is left', async () => {
+  test('that is deleted by force leaves a report of its remains', async () => {
     await garden.client.create(keys('force', 'key-1'));
     await garden.client.create(cluster('two', { credentialsRef: { kind: 'Secret', name: 'force' } }));
     await until('the cluster to be made', async () => {

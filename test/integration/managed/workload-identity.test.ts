@@ -133,7 +133,7 @@ const CLOUDS: [type: string, cloud: CloudName, audience: string, config: (accoun
   ];
 
 describe.each(CLOUDS)('a WorkloadIdentity of %s', (type, name, audience, config, refusal) => {
-  it('says what to trust, and with that a binding has an account and no secret', async () => {
+  it('shows which trust the cloud needs, and gives a binding an account without a secret', async () => {
     const account = cloud.account(name);
     await garden.client.apply(identity(type, SHOP, { targetSystem: { type, providerConfig: config(account) } }));
     await until('what to trust', () => ready(identities, `${SHOP}/${type}`)?.status === 'True');
@@ -155,7 +155,7 @@ describe.each(CLOUDS)('a WorkloadIdentity of %s', (type, name, audience, config,
     expect(bindings.get(`${SHOP}/${type}`)?.status?.account).toBe(account.id);
   });
 
-  it('is of no use to another tenant, whom the cloud does not trust: the binding says what it would have to', async () => {
+  it('of another tenant is not trusted by the cloud, and the binding shows the missing trust', async () => {
     const account = cloud.account(name);
     await garden.client.apply(identity(type, 'bank', { targetSystem: { type, providerConfig: config(account) } }));
     await garden.client.apply(binding(type, 'bank', type, { name: type }));
@@ -174,7 +174,7 @@ describe.each(CLOUDS)('a WorkloadIdentity of %s', (type, name, audience, config,
   });
 });
 
-it('a cluster whose identity was not trusted goes on by itself once it is', async () => {
+it('a cluster whose identity was not trusted continues once it is', async () => {
   const key = 'bank/blue';
   const valid = () => clusters.get(key)?.status?.conditions?.find(({ type }) => type === 'CredentialsValid');
   await garden.client.apply({
@@ -196,20 +196,20 @@ it('a cluster whose identity was not trusted goes on by itself once it is', asyn
   expect(ready(bindings, 'bank/aws').status).toBe('True');
 });
 
-it("nobody can name another tenant's identity", async () => {
+it("a binding to another tenant's identity is refused", async () => {
   await expect(garden.client.apply(binding('thief', 'bank', 'aws', { name: 'aws', namespace: SHOP }))).rejects.toThrow(
     'credentials are used in their own namespace only',
   );
 });
 
-it('an identity that a binding names stays until the binding is gone', async () => {
+it('an identity that a binding names stays until the binding is deleted', async () => {
   await garden.client.delete(WORKLOADIDENTITIES, 'gcp', SHOP);
   await until('its deletion to be asked for', () => !!identities.get(`${SHOP}/gcp`)?.metadata.deletionTimestamp);
   await garden.client.delete(CREDENTIALSBINDINGS, 'gcp', SHOP);
   await until('it to go', () => identities.get(`${SHOP}/gcp`) === undefined);
 });
 
-it('a ServiceAccount that was there before lends its name to no identity', async () => {
+it('an existing ServiceAccount is not used for an identity of its name', async () => {
   await garden.client.apply({
     apiVersion: 'v1',
     kind: 'ServiceAccount',
@@ -239,11 +239,11 @@ it.each([
     'providerConfig of type gcp has the fields',
   ],
   ['something that is no role', { type: 'aws', providerConfig: { roleARN: 'coppice' } }, 'roleARN'],
-])('%s is refused at once', async (_what, targetSystem, words) => {
+])('an identity with %s is refused at admission', async (_what, targetSystem, words) => {
   await expect(garden.client.apply(identity('wrong', SHOP, { targetSystem }))).rejects.toThrow(words);
 });
 
-it('the operator gets tokens of no other ServiceAccount', async () => {
+it('the operator cannot get tokens of other ServiceAccounts', async () => {
   await garden.client.apply({
     apiVersion: 'v1',
     kind: 'ServiceAccount',

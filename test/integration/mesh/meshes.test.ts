@@ -7,7 +7,7 @@ import { type SharedApiserver, sharedApiserver } from '../../kit/shared-apiserve
 
 const PATIENCE_MS = 120_000;
 
-describe('two operators that give out ranges of one mesh', () => {
+describe('two operators that allocate ranges of one mesh', () => {
   let server: SharedApiserver;
   const caches: Informer<Secret>[] = [];
   const gone = new Set<string>();
@@ -43,7 +43,7 @@ describe('two operators that give out ranges of one mesh', () => {
     highestID: 255,
   });
 
-  it('never give one thing twice, and remember it', async () => {
+  it('never allocate anything twice, and keep allocations', async () => {
     const [one, other] = [await operator(), await operator()];
     const results = [];
     // Each waits for its own writes; the other's come in between.
@@ -68,7 +68,7 @@ describe('two operators that give out ranges of one mesh', () => {
     expect(again).toMatchObject({ entry: entries[0] });
   });
 
-  it('write a hundred new clusters down in a few writes, and let a hundred go in as few', async () => {
+  it('record or release a hundred clusters in a few writes', async () => {
     const meshes = await operator();
     const { client, namespace } = server;
     const versions = new Set<string | undefined>();
@@ -86,7 +86,7 @@ describe('two operators that give out ranges of one mesh', () => {
     for (const { cluster } of many) expect(meshes.entry(`shop/${cluster.name}`, cluster.uid)).toBeUndefined();
   });
 
-  it('write nothing about clusters that are in no mesh, and free what was of one that is gone', async () => {
+  it('write nothing for clusters outside of a mesh, and release what a deleted one had', async () => {
     const meshes = await operator();
     const { client, namespace } = server;
     const version = async () => (await client.get<Secret>(SECRETS, 'mesh-default', namespace)).metadata.resourceVersion;
@@ -105,7 +105,7 @@ describe('two operators that give out ranges of one mesh', () => {
     expect(meshes.entry('shop/b1', 'uid-b1')).toBeDefined();
   });
 
-  it('give nothing while nobody can read who has what', async () => {
+  it('allocate nothing while the record is unreadable', async () => {
     const meshes = await operator();
     const { client, namespace } = server;
     await client.mergePatch(SECRETS, 'mesh-default', namespace, { data: { record: 'e30=' } });

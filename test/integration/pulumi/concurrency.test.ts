@@ -10,8 +10,8 @@ const WHOLE = ['blue', 'cluster', 'network', 'role', 'subnet-a', 'subnet-b'];
 const slowly = (ms: number) => testbed.cloud.faults.set({ latencyMs: { 'aws:eks:Cluster': { create: ms } } });
 const isMaking = (name: string) => until(() => testbed.parts(name).includes('cluster'));
 
-describe('two at once on one stack', { timeout: PATIENCE_MS }, () => {
-  it('of one runner wait for each other', async () => {
+describe('two operations on one stack', { timeout: PATIENCE_MS }, () => {
+  it('by one runner wait for each other', async () => {
     const runner = testbed.runner();
     const both = await Promise.all([
       runner.apply(testbed.request('shared')),
@@ -21,7 +21,7 @@ describe('two at once on one stack', { timeout: PATIENCE_MS }, () => {
     expect(testbed.parts('shared')).toEqual(WHOLE);
   });
 
-  it.each(['home', 'home-of-another'])('of two runners do not meet: %s', async (home) => {
+  it.each(['home', 'home-of-another'])('by two runners exclude each other: %s', async (home) => {
     const name = `contended-${home}`;
     slowly(500);
     const first = testbed.runner().apply(testbed.request(name));
@@ -41,8 +41,8 @@ describe('two at once on one stack', { timeout: PATIENCE_MS }, () => {
   });
 });
 
-describe('cancelling', { timeout: PATIENCE_MS }, () => {
-  it('ends an operation gracefully: what was made is in the state, and no lock is left', async () => {
+describe('the cancellation of a stack operation', { timeout: PATIENCE_MS }, () => {
+  it('is graceful: the state contains what was created, and no lock is left', async () => {
     const runner = testbed.runner();
     slowly(60_000);
     const { signal, ...cancelling } = cancellable();
@@ -57,7 +57,7 @@ describe('cancelling', { timeout: PATIENCE_MS }, () => {
     expect(testbed.parts('cancelled')).toEqual([]);
   });
 
-  it('kills what does not come to an end, and the next one puts it right', async () => {
+  it('kills an engine that does not end, and the next operation repairs the state', async () => {
     const runner = testbed.runner({ graceMs: 300 });
     slowly(15_000);
     const { signal, ...cancelling } = cancellable();
@@ -76,7 +76,7 @@ describe('cancelling', { timeout: PATIENCE_MS }, () => {
     expect(testbed.parts('stuck')).toEqual(WHOLE);
   });
 
-  it('ends who still waits at once', async () => {
+  it('ends a waiting operation at once', async () => {
     const runner = testbed.runner({ maxWorkers: 1 });
     slowly(2_000);
     const first = runner.apply(testbed.request('ahead'));
@@ -89,7 +89,7 @@ describe('cancelling', { timeout: PATIENCE_MS }, () => {
     expect(testbed.parts('behind')).toEqual([]);
   });
 
-  it('is what closing the runner does to everything', async () => {
+  it('reaches all operations when the runner closes', async () => {
     const runner = testbed.runner();
     slowly(60_000);
     const running = runner.apply(testbed.request('closed'));
@@ -104,8 +104,8 @@ describe('cancelling', { timeout: PATIENCE_MS }, () => {
   });
 });
 
-describe('workers', { timeout: PATIENCE_MS }, () => {
-  it('are no more than allowed, kept while there is work, and ended without it', async () => {
+describe('the workers of a runner', { timeout: PATIENCE_MS }, () => {
+  it('stay within the limit, are kept while there is work, and then end', async () => {
     const runner = testbed.runner({ maxWorkers: 2, worker: { idleMs: 500 } });
     const most = { workers: 0 };
     const names = ['one', 'two', 'three', 'four'];

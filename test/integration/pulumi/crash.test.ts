@@ -33,7 +33,7 @@ async function expectNothingLeft(name: string, request = testbed.request(name)) 
   expect(locks(name)).toEqual([]);
 }
 
-describe('after a crash nothing is made twice', { timeout: PATIENCE_MS }, () => {
+describe('a stack creates nothing twice after a crash:', { timeout: PATIENCE_MS }, () => {
   const strike = (type: string, how: Failure['how'], when: Failure['when'] = 'after'): Failure => ({
     operation: 'create',
     type,
@@ -125,7 +125,7 @@ function workerOf(home: string, name: string): number | undefined {
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[3]);
 }
 
-describe('a state that is lost', { timeout: PATIENCE_MS }, () => {
+describe('a lost state', { timeout: PATIENCE_MS }, () => {
   rotates(it, { of: 2, turns: [0] })('is rebuilt from the cloud', async () => {
     const runner = testbed.runner();
     const { outputs } = await runner.apply(testbed.request('lost'));
@@ -138,7 +138,7 @@ describe('a state that is lost', { timeout: PATIENCE_MS }, () => {
     await expectNothingLeft('lost', testbed.request('lost', { pools: { blue: 2 } }));
   });
 
-  it('comes back from its copy, and what is newer than that from the cloud', async () => {
+  it('is restored from its copy, and newer resources from the cloud', async () => {
     const runner = testbed.runner();
     const copies = copiesInMemory();
     const request = (pools: Record<string, number>): StackRequest => {
@@ -159,7 +159,7 @@ describe('a state that is lost', { timeout: PATIENCE_MS }, () => {
     await expectNothingLeft('copied', request({ blue: 1, green: 1 }));
   });
 
-  rotates(it, { of: 2, turns: [1] })('is not the working directory, which may be lost', async () => {
+  rotates(it, { of: 2, turns: [1] })('does not include the working directory, which may be lost', async () => {
     const inputs = { token: 'a secret in the state' };
     const { outputs } = await testbed.runner().apply(testbed.request('homeless', inputs));
     const elsewhere = testbed.runner({ home: 'another-home' });
@@ -180,7 +180,7 @@ describe('a lock', { timeout: PATIENCE_MS }, () => {
   it.each([
     ['of another machine', 'laptop-of-ann'],
     ['of this machine, by a process that is not ours', hostname()],
-  ])('%s is left alone, and its holder is named', async (_, host) => {
+  ])('%s is kept, and the error names its holder', async (_, host) => {
     const name = host === 'laptop-of-ann' ? 'theirs' : 'neighbours';
     lockBy(name, host);
     await expect(testbed.runner().apply(testbed.request(name))).rejects.toMatchObject({
@@ -191,7 +191,7 @@ describe('a lock', { timeout: PATIENCE_MS }, () => {
     expect(testbed.parts(name)).toEqual([]);
   });
 
-  it('of a pod that is gone for good is broken', async () => {
+  it('of a pod that no longer exists is removed', async () => {
     const runner = testbed.runner({ isGoneHost: async (host) => host === 'operator-7f9c' });
     // The engine itself breaks no lock of a stack that it does not know yet.
     lockBy('unmade', 'operator-7f9c');

@@ -21,8 +21,8 @@ const ENGINES: [engine: EngineOfTests, options: () => Partial<RunnerOptions>][] 
 /** The real engine takes some tests by turns, one after the other of two; the one in this process takes all, every time. */
 const inTurn = (engine: EngineOfTests, turn: 0 | 1) => (engine === 'real' ? rotates(it, { of: 2, turns: [turn] }) : it);
 
-describe.each(ENGINES)('a cluster, by the %s engine', { timeout: PATIENCE_MS }, (engine, by) => {
-  it('is created, left alone, scaled and destroyed, with nothing left over', async () => {
+describe.each(ENGINES)('a cluster, by the %s engine,', { timeout: PATIENCE_MS }, (engine, by) => {
+  it('is created, left unchanged, scaled and destroyed completely', async () => {
     const runner = testbed.runner(by());
     const { told, onProgress } = listening();
 
@@ -110,7 +110,7 @@ describe.each(ENGINES)('a cluster, by the %s engine', { timeout: PATIENCE_MS }, 
 });
 
 describe.each(ENGINES)('an operation that fails, by the %s engine,', { timeout: PATIENCE_MS }, (engine, by) => {
-  it('says why in one line with a code, keeps what was made, and goes on from there', async () => {
+  it('reports the cause in one line with a code, keeps what was created, and can be continued', async () => {
     const runner = testbed.runner(by());
     const copies = copiesInMemory();
     const request = testbed.request('limited');
@@ -194,7 +194,7 @@ describe('an operation that fails', { timeout: PATIENCE_MS }, () => {
     ['the state backend', {}, { url: 'file:///proc/no/directory' }, {}, /no such file or directory|unable to open/],
   ];
   for (const [turn, [cause, inputs, backend, code, message]] of CAUSES.entries())
-    rotates(it, { of: 2, turns: [turn % 2] })(`because of ${cause} ends alone`, async () => {
+    rotates(it, { of: 2, turns: [turn % 2] })(`because of ${cause} affects no other operation`, async () => {
       const runner = testbed.runner();
       await runner.preview(testbed.request('steady'));
       const request = testbed.request('steady', inputs);
@@ -211,7 +211,7 @@ describe('an operation that fails', { timeout: PATIENCE_MS }, () => {
       expect(await runner.preview(testbed.request('steady'))).toHaveLength(6);
     });
 
-  it('because the plugin is missing says what to do', async () => {
+  it('because of a missing plugin says what to do', async () => {
     const runner = testbed.runner({ plugins: {} });
     await expect(runner.preview(testbed.request('no-plugin'))).rejects.toMatchObject({
       code: 'ERR_RETRYABLE_CONFIGURATION_PROBLEM',
@@ -220,8 +220,8 @@ describe('an operation that fails', { timeout: PATIENCE_MS }, () => {
   });
 });
 
-describe('secrets', { timeout: PATIENCE_MS }, () => {
-  it('come out as outputs, and nowhere else', async () => {
+describe('the secrets of a stack', { timeout: PATIENCE_MS }, () => {
+  it('are in its outputs, and nowhere else', async () => {
     const runner = testbed.runner();
     const { told, onProgress } = listening();
     const copies = copiesInMemory();

@@ -66,7 +66,7 @@ const until = (what: string, predicate: () => boolean) =>
   waitFor([clusters, quotas], () => predicate() || undefined, { timeoutMs: 20_000, what });
 
 describe('a Quota with an operator on a real API server', () => {
-  it('refuses a cluster that does not fit, with a condition, and admits it once it fits', async () => {
+  it('refuses a cluster that exceeds it with a condition, and admits the cluster once it fits', async () => {
     await limit({ nodes: 4, 'cost.hourly': '2' });
     await ask('a', 3);
     await until('a to be accepted', () => accepted('a')?.status === 'True');

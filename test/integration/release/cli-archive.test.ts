@@ -59,7 +59,7 @@ afterAll(async () => {
 
 // chroot is for root.
 it.skipIf(!isRoot)(
-  'the CLI archive names the Node that it lacks, and needs nothing else to work with a garden',
+  'the CLI archive names the Node that is missing, and needs nothing else to work with a garden',
   async () => {
     const without = await coppice('version');
     expect(without).toMatchObject({ code: 1, stderr: 'coppice: needs Node 24 or later on PATH, and finds none\n' });

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => api?.stop());
 
-it('an API server ends by itself when it is told to, although its etcd ends as well and somebody still watches', async () => {
+it('an API server ends on request, even if its etcd ends too and watches are open', async () => {
   const { metadata } = await api.client.list(NAMESPACES);
   const options = { resourceVersion: metadata.resourceVersion ?? '0' };
   const watched = new Promise<void>((resolve) => {

@@ -36,7 +36,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-it('an API server writes who did what, and who was refused, without what was in it', async () => {
+it('an API server logs who did what and who was refused, without contents', async () => {
   const { client } = api;
   const metadata = { name: 'password', namespace: 'default' };
   await client.create({ apiVersion: 'v1', kind: 'Secret', metadata, stringData: { value: 'never-written-down' } });

@@ -25,7 +25,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-it('a pod that has waited long for a first node is placed on it within seconds, not after ten', async () => {
+it('a pod that waited long for a first node is scheduled within seconds, not after ten', async () => {
   const { client } = server;
   const containers = [{ name: 'one', image: 'pause' }];
   await client.create({

@@ -94,7 +94,7 @@ const told = (reason: string, message: string) =>
     return said?.reason === reason && said.message?.includes(message) === true;
   });
 
-it('what is told of an image that has to be made stands in the status of the cluster, until it is there', async () => {
+it("the cluster's status shows the progress of a machine image until it is built", async () => {
   const { client, directory } = garden.server;
   for (const profile of await profileManifests())
     if (profile.metadata.name === 'simulated') await client.apply(profile);

@@ -66,12 +66,12 @@ describe('an API server that enforces Pod Security in the namespace of a shoot',
     for (const pod of pods) expect(await refusal(pod, restricted), pod.metadata.name).toBeUndefined();
   });
 
-  it('admits what plays simulated kubelets', async () => {
+  it('admits the pods of simulated kubelets', async () => {
     const [, kwok] = kwokObjects(context(), 'KUBECONFIG');
     expect(await refusal(kwok!, restricted)).toBeUndefined();
   });
 
-  it('refuses there what local machines need, for which their namespaces are `privileged`', async () => {
+  it('refuses local machines, whose namespaces are therefore `privileged`', async () => {
     const pod = await apiServerOf(reachValues(controlPlane(), { spec: {} } as any, local, 7));
     expect(await refusal(pod, restricted)).toContain('violates PodSecurity "restricted');
     expect(await refusal(pod, await namespaceOf('privileged'))).toBeUndefined();

@@ -43,7 +43,7 @@ const says = (name: string, phase: string) =>
   api.client.mergePatch(PODS, name, api.namespace, { status: { phase } }, { subresource: 'status' });
 const isThere = async (name: string) => (await api.client.getOrUndefined(PODS, name, api.namespace)) !== undefined;
 
-it('pods that were told to end are gone when their kubelet says that their processes have ended, and not before', async () => {
+it('pods being deleted are gone only when their kubelet reports that their processes have ended', async () => {
   for (const name of ['etcd', 'server', 'finished']) {
     await running(name);
     await says(name, 'Running');
@@ -63,7 +63,7 @@ it('pods that were told to end are gone when their kubelet says that their proce
   expect([await isThere('server'), await isThere('finished')]).toEqual([false, false]);
 });
 
-it('all pods of a namespace are told to end within a second, also those that no cache knows', async () => {
+it('all pods of a namespace are deleted within a second, even those in no cache', async () => {
   const namespace = await api.newNamespace();
   const names = ['known', 'unknown'];
   for (const name of names) await running(name, namespace);

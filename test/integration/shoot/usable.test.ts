@@ -34,34 +34,31 @@ const CONFIGURATIONS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookc
 it.each([
   ['namespaces', '/api/v1/namespaces', 'Namespace', { apiGroups: [''], resources: ['namespaces'] }],
   ['all there is', '/api/v1/namespaces/default/configmaps', 'ConfigMap', { apiGroups: ['*'], resources: ['*/*'] }],
-])(
-  'a tenant that guards %s with a webhook that is down has a cluster that its admin can use',
-  async (_, path, kind, rule) => {
-    const client = KubeClient.fromKubeconfig(api.kubeconfig);
-    const refusal = () =>
-      client
-        .request('POST', path, { query: { dryRun: 'All' }, body: { apiVersion: 'v1', kind, metadata: { name: 'x' } } })
-        .then(
-          () => 'made',
-          (error: Error) => error.message,
-        );
-    try {
-      await client.request('POST', CONFIGURATIONS, { body: failClosed(rule) });
-      // Webhooks take effect a moment after they were made.
-      await expect.poll(refusal).toContain('failed calling webhook');
-      expect(await isUsable(client)).toEqual({ usable: true });
-      await client.request('DELETE', `${CONFIGURATIONS}/never`);
-    } finally {
-      await client.close();
-    }
-  },
-);
+])('a cluster is usable for its admin although a webhook that guards %s is down', async (_, path, kind, rule) => {
+  const client = KubeClient.fromKubeconfig(api.kubeconfig);
+  const refusal = () =>
+    client
+      .request('POST', path, { query: { dryRun: 'All' }, body: { apiVersion: 'v1', kind, metadata: { name: 'x' } } })
+      .then(
+        () => 'made',
+        (error: Error) => error.message,
+      );
+  try {
+    await client.request('POST', CONFIGURATIONS, { body: failClosed(rule) });
+    // Webhooks take effect a moment after they were made.
+    await expect.poll(refusal).toContain('failed calling webhook');
+    expect(await isUsable(client)).toEqual({ usable: true });
+    await client.request('DELETE', `${CONFIGURATIONS}/never`);
+  } finally {
+    await client.close();
+  }
+});
 
-it('somebody without a role cannot use it', async () => {
+it('a cluster is not usable for a user without a role', async () => {
   expect(await isUsable(api.connect({ token: api.readerToken }))).toMatchObject({ usable: false });
 });
 
-it('leaves out of what an API server looks at what goes by these names there', async () => {
+it("isUsable excludes health checks by the API server's names", async () => {
   const client = KubeClient.fromKubeconfig(api.kubeconfig);
   const excluded = NOT_AT_FIRST.map((check) => `exclude=${check}`);
   const said = await client.request<string>('GET', `/readyz?verbose&${excluded.join('&')}`);
@@ -69,7 +66,7 @@ it('leaves out of what an API server looks at what goes by these names there', a
   for (const check of NOT_AT_FIRST) expect(said).toContain(`[+]${check} excluded: ok`);
 });
 
-it('the role that the operator makes for the admin is the one that API servers make', async () => {
+it("the operator's admin role equals that of the API server", async () => {
   const client = KubeClient.fromKubeconfig(api.kubeconfig);
   const live = await client.get(CLUSTERROLES, adminRole().metadata.name);
   await client.close();
