@@ -38,7 +38,7 @@ const words = (text: string): string[][] =>
     .split('\n')
     .map((line) => line.trim().split(/ +/));
 
-e2e('what extends the API of a local cluster with two nodes', () => {
+e2e('API extensions in a local cluster with two nodes', () => {
   let cluster: Name;
   let client: KubeClient;
   let kubeconfig: string;
@@ -54,7 +54,7 @@ e2e('what extends the API of a local cluster with two nodes', () => {
     pods = await run(client, { name: 'echo', replicas: 2, spread: true, requests: { cpu: '5m', memory: '8Mi' } });
   });
 
-  it('its Services can be reached from here, by kubectl port-forward', async () => {
+  it('include Services that kubectl port-forward reaches', async () => {
     const forward = await forwardPort('service/echo', ':80', { kubeconfig });
     const said = Object.fromEntries(
       words(await (await fetch(`${forward.url}/hello`)).text()).map(([line]) => line!.split('=') as [string, string]),
@@ -64,7 +64,7 @@ e2e('what extends the API of a local cluster with two nodes', () => {
     forward.end();
   });
 
-  describe('by a server in it with a certificate of its own', () => {
+  describe('by a server in the cluster with its own certificate', () => {
     const name = 'judge';
     let extension: Extension;
 
@@ -77,7 +77,7 @@ e2e('what extends the API of a local cluster with two nodes', () => {
       extension = { service: { name, port: 443 }, ca: ca.cert };
     });
 
-    it('obeys an admission webhook, and no longer once that is gone', async () => {
+    it('include an admission webhook, until it is deleted', async () => {
       const labels = { 'judged-by': name };
       const body = validatingWebhook(name, extension.service, labels, extension.ca);
       await client.request('POST', VALIDATING_WEBHOOKS, { body });
@@ -99,7 +99,7 @@ e2e('what extends the API of a local cluster with two nodes', () => {
       await expect.poll(again, { timeout: PATIENCE_MS }).toBe('made');
     });
 
-    it('trusts no webhook whose certificate is of another authority', async () => {
+    it('exclude a webhook whose certificate has another CA', async () => {
       const labels = { 'judged-by': 'stranger' };
       const { cert } = await createCA({ commonName: 'stranger', days: 1 });
       const body = validatingWebhook('stranger', extension.service, labels, cert);
@@ -116,7 +116,7 @@ e2e('what extends the API of a local cluster with two nodes', () => {
       ok(await inCluster('delete', 'validatingwebhookconfiguration', 'stranger'));
     });
 
-    it('has an aggregated API, which is told who asks', async () => {
+    it('include an aggregated API, which learns who asks', async () => {
       await client.create(aggregatedAPI('asked.test', extension));
       ok(await inCluster('wait', '--for=condition=Available', 'apiservice/v1.asked.test', '--timeout=300s'));
       const echo = JSON.parse(ok(await inCluster('get', '--raw', '/apis/asked.test/v1/echoes/hello')));
@@ -126,7 +126,7 @@ e2e('what extends the API of a local cluster with two nodes', () => {
       ok(await inCluster('delete', 'apiservice', 'v1.asked.test'));
     });
 
-    it('converts custom resources from the version that is stored, and to it', async () => {
+    it('include conversion of custom resources from and to the stored version', async () => {
       await client.create(convertedCRD('converted.test', extension));
       ok(await inCluster('wait', '--for=condition=Established', 'crd/notes.converted.test', '--timeout=300s'));
       const notes = (version: string) => `/apis/converted.test/${version}/namespaces/default/notes`;
@@ -148,7 +148,7 @@ e2e('what extends the API of a local cluster with two nodes', () => {
     });
   });
 
-  describe('by metrics-server, where it is asked for', () => {
+  describe('by metrics-server on request', () => {
     const ask = (enabled: boolean) => {
       const patch = JSON.stringify({ spec: { addons: { metricsServer: { enabled } } } });
       // As the guide says it.
@@ -168,7 +168,7 @@ e2e('what extends the API of a local cluster with two nodes', () => {
       await until(cluster, (found) => isTrue(found?.status?.conditions, 'AddonsReady'), 'to have its addons');
     });
 
-    it('shows what nodes and pods use', async () => {
+    it('show the usage of nodes and pods', async () => {
       const nodes = (await client.list<Node>(NODES)).items.map(({ metadata }) => metadata.name).toSorted();
       const top = words(ok(await inCluster('top', 'nodes', '--no-headers')));
       expect(top.map(([name]) => name).toSorted()).toEqual(nodes);
@@ -181,14 +181,14 @@ e2e('what extends the API of a local cluster with two nodes', () => {
       for (const [, , memory] of ofPods) expect(memory).toMatch(MEMORY);
     });
 
-    it('shows it to who may view a namespace, and to nobody else', async () => {
+    it('show usage to users with view rights in a namespace, and to nobody else', async () => {
       ok(await inCluster('create', 'rolebinding', 'views', '--clusterrole=view', '--user=jane'));
       ok(await inCluster('top', 'pods', '--as=jane'));
       const others = await inCluster('top', 'pods', '--as=john');
       expect(others.stderr).toContain('User "john" cannot list resource "pods" in API group "metrics.k8s.io"');
     });
 
-    it('tells HorizontalPodAutoscalers, which scale by it', async () => {
+    it('give HorizontalPodAutoscalers the usage by which they scale', async () => {
       ok(await inCluster('autoscale', 'deployment', 'echo', '--cpu=1000%', '--min=1', '--max=2'));
       const seen = async () => JSON.parse(ok(await inCluster('get', 'hpa', 'echo', '--output=json'))).status;
       await expect.poll(seen, { timeout: PATIENCE_MS, interval: 1_000 }).toMatchObject({
@@ -197,7 +197,7 @@ e2e('what extends the API of a local cluster with two nodes', () => {
       ok(await inCluster('delete', 'hpa', 'echo'));
     });
 
-    it('was added, and is taken away again, with no part of the control plane replaced', async () => {
+    it('come and go without replacement of any part of the control plane', async () => {
       ok(await ask(false));
       const isSaid = (found: { status?: { conditions?: { type: string }[] } } | undefined) =>
         found?.status?.conditions?.some(({ type }) => type === 'AddonsReady');

@@ -108,7 +108,7 @@ e2e('the real Argo CD', () => {
     return () => endAll(ends);
   });
 
-  it('has an Application for each cluster that joins, and syncs it', async () => {
+  it('gets an Application for each cluster that joins, and syncs it', async () => {
     const figures = await Promise.all(
       [lives, dies].map(async (cluster) => {
         await until(cluster, (found) => isTrue(found?.status?.conditions, 'Ready'), 'to be Ready');
@@ -129,7 +129,7 @@ e2e('the real Argo CD', () => {
     expect((await application(lives))?.metadata.annotations?.cpu).toMatch(/^\d+m?$/);
   });
 
-  it('is through with what it has deployed to a cluster that leaves and lives on', async () => {
+  it('deletes what it deployed to a cluster that leaves and lives on', async () => {
     const inside = await clusterClient(lives);
     const began = Date.now();
     await client().mergePatch(WORKERCLUSTERS, lives.name, lives.namespace, { metadata: { labels: { fleet: null } } });
@@ -143,7 +143,7 @@ e2e('the real Argo CD', () => {
     expect((await application(dies))?.status?.sync?.status).toBe('Synced');
   });
 
-  it('has an Application again for a cluster that comes back, and none when it is deleted', async () => {
+  it('gets an Application again for a cluster that returns, and none after its deletion', async () => {
     const { name, namespace } = lives;
     await client().mergePatch(WORKERCLUSTERS, name, namespace, { metadata: { labels: FLEET } });
     await untilMembership(lives, (found) => found?.status?.state === 'Joined', 'to have joined');
@@ -153,7 +153,7 @@ e2e('the real Argo CD', () => {
     expect(await secret(lives)).toBeUndefined();
   });
 
-  it('lets go of a cluster whose control plane is dead, by force, and no Application is left', async () => {
+  it('releases a cluster with a dead control plane by force, and keeps no Application', async () => {
     // No pod of the control plane comes back.
     const namespace = seedNamespace(dies);
     const quota = {

@@ -12,7 +12,7 @@ const requests = { cpu: '1500m' };
 /** By which a cloud's termination handler says that it takes a machine away. */
 const SPOT_NOTICE = 'aws-node-termination-handler/spot-itn';
 
-e2e('the nodes of a pool that is Coppice’s to size', () => {
+e2e('the nodes of an autoscaled pool', () => {
   let cluster: Name;
   let client: KubeClient;
   let nodes: Informer<Node>;
@@ -35,7 +35,7 @@ e2e('the nodes of a pool that is Coppice’s to size', () => {
     nodes.onChange(() => (most = Math.max(most, nodes.list().length)));
   });
 
-  it('come from none for pods that wait, as many as they need', async () => {
+  it('are added from zero for waiting pods, as many as they need', async () => {
     const pods = await run(client, { name: 'web', replicas: 2, requests });
     expect(new Set(pods.map(({ spec }) => spec.nodeName)).size).toBe(2);
     expect(most).toBe(2);
@@ -44,7 +44,7 @@ e2e('the nodes of a pool that is Coppice’s to size', () => {
     );
   });
 
-  it('one more, and no second one, although the operator is killed in the middle', async () => {
+  it('grow by one once, although the operator is killed meanwhile', async () => {
     const ordered = until(
       cluster,
       (found) => findCondition(found?.status?.conditions, 'SizeDecided')?.message?.includes('pool a: 3 nodes'),
@@ -57,7 +57,7 @@ e2e('the nodes of a pool that is Coppice’s to size', () => {
     expect(most).toBe(3);
   });
 
-  it('no more than the maximum, and who waits is told', async () => {
+  it('stay within the maximum, and the owner of waiting pods is told', async () => {
     await scale(4);
     const message = await until(
       cluster,
@@ -73,7 +73,7 @@ e2e('the nodes of a pool that is Coppice’s to size', () => {
     expect(most).toBe(3);
   });
 
-  it('go when nobody needs them: those that are empty, and no pod of those that stay is touched', async () => {
+  it('are removed when empty, and no pod on the others is touched', async () => {
     const before = await untilPods(client, 'web', (all) => all.length === 3, 'to be three');
     await scale(1);
     const [left] = await untilNodes(client, (all) => all.length === 1, 'to be one');
@@ -83,7 +83,7 @@ e2e('the nodes of a pool that is Coppice’s to size', () => {
     expect(left!.spec.unschedulable ?? false).toBe(false);
   });
 
-  it('one that its cloud takes away is emptied when the PodDisruptionBudget of its pods lets it, and another is there by then', async () => {
+  it('that the cloud interrupts are drained as PodDisruptionBudgets permit, after a replacement is ready', async () => {
     const [left] = await untilNodes(client, (all) => all.length === 1, 'to be one');
     const { name } = left!.metadata;
     const [before] = await untilPods(client, 'web', (all) => all.length === 1, 'to be one');
@@ -116,7 +116,7 @@ e2e('the nodes of a pool that is Coppice’s to size', () => {
     expect(stays!.metadata.name).toBe(elsewhere[0]!.spec.nodeName);
   });
 
-  it('go to none at last, although the operator is killed while it empties the last one', async () => {
+  it('shrink to zero, although the operator is killed while it drains the last one', async () => {
     const emptied = nodes.waitFor(
       () => nodes.list().some(({ metadata }) => metadata.annotations?.[ANNOTATIONS.emptiedSince]) || nodes.size === 0,
       { timeoutMs: 60_000, what: 'a node to be emptied' },

@@ -104,7 +104,7 @@ e2e('backups of the etcd of a hosted cluster', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it('makes the bucket, and says so', async () => {
+  it('have a bucket, and the Seed reports it', async () => {
     const seeds = await follow<Seed>(gardenClient(), SEEDS);
     const found = await seeds.waitFor(
       () => isTrue(seeds.get('local')?.status?.conditions, 'BackupBucketsReady') && seeds.get('local'),
@@ -115,7 +115,7 @@ e2e('backups of the etcd of a hosted cluster', () => {
     );
   });
 
-  it('takes a snapshot by itself once the cluster is made', async () => {
+  it('begin by themselves once the cluster is created', async () => {
     const condition = await until(
       cluster,
       (found) => {
@@ -129,7 +129,7 @@ e2e('backups of the etcd of a hosted cluster', () => {
     expect(first).toMatchObject({ revision: expect.any(Number), size: expect.any(Number) });
   });
 
-  it('takes one now, downloads it for nobody else to read, and never over a file', async () => {
+  it('are taken on request and downloaded for the owner only, never over an existing file', async () => {
     const file = join(folder, 'snapshot.db');
     const before = await list(cluster);
     const named = { demo: cluster.name };
@@ -151,7 +151,7 @@ e2e('backups of the etcd of a hosted cluster', () => {
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('exists already')]);
   });
 
-  it('has in it what was in the cluster: an etcd made of it serves it', async () => {
+  it("contain the cluster's data: an etcd restored from one serves it", async () => {
     const { etcd, etcdctl, etcdutl } = tools;
     const [file, data] = [join(folder, 'snapshot.db'), join(folder, 'data')];
     const status = JSON.parse(ok(await runCommand(etcdutl, ['snapshot', 'status', file, '-w', 'json'])));
@@ -185,7 +185,7 @@ e2e('backups of the etcd of a hosted cluster', () => {
     }
   });
 
-  it('encrypts Secrets with another key when somebody asks for one, and all stay readable', async () => {
+  it('stay usable after a requested rotation of the encryption key of Secrets', async () => {
     const earlier = await keyNames();
     expect(earlier).toHaveLength(1);
     const operation = { metadata: { annotations: { [ANNOTATIONS.operation]: 'rotate-etcd-encryption-key' } } };
@@ -203,7 +203,7 @@ e2e('backups of the etcd of a hosted cluster', () => {
     await untilReady(cluster);
   });
 
-  it('brings a cluster back, by hand by the commands of docs/tasks/restore.md', async () => {
+  it('restore a cluster by the commands of docs/tasks/restore.md', async () => {
     const before = await clusterClient(cluster);
     await before.delete(CONFIGMAPS, 'kept', 'default');
     await before.delete(SECRETS, 'kept', 'default');
@@ -236,14 +236,14 @@ e2e('backups of the etcd of a hosted cluster', () => {
     expect((await list(cluster, '--now')).at(-1)?.revision).toBeGreaterThan(1_000_000_000);
   });
 
-  it('keeps as many as the seed says, the newest', async () => {
+  it("are kept up to the Seed's limit, the newest ones", async () => {
     for (let i = 0; i < 2; i++) await list(cluster, '--now');
     // The old ones go once the new one is there.
     await expect.poll(() => list(cluster), { timeout: PATIENCE_MS }).toHaveLength(2);
     expect((await inBucket()).filter((key) => key.startsWith(`${seedNamespace(cluster)}/`))).toHaveLength(2);
   });
 
-  it('keeps those of a deleted cluster for as long as the seed says, and takes them for nobody else’s', async () => {
+  it("of a deleted cluster are kept for the Seed's period, and given to no other cluster", async () => {
     const kept = await list(cluster);
     await backup({
       provider: 'local',
@@ -269,7 +269,7 @@ e2e('backups of the etcd of a hosted cluster', () => {
     await expect.poll(inBucket, { timeout: PATIENCE_MS }).toEqual([]);
   });
 
-  it('is over when the seed says nothing of it any more', async () => {
+  it('end when the Seed no longer requests them', async () => {
     await backup(null);
     const seeds = await follow<Seed>(gardenClient(), SEEDS);
     await seeds.waitFor(

@@ -53,7 +53,7 @@ async function expectNothingMade({ name, namespace }: Name): Promise<void> {
 const sound = { cloudProvider: 'simulated', dataPlaneNodes: 0 };
 
 e2e('bad input', () => {
-  describe('is refused when it is applied', () => {
+  describe('is refused at admission:', () => {
     it.each<[string, object, RegExp]>([
       ['an even number of control plane nodes', { ...sound, controlPlaneNodes: 2 }, /controlPlaneNodes/],
       ['a negative number of control plane nodes', { ...sound, controlPlaneNodes: -1 }, /controlPlaneNodes/],
@@ -79,7 +79,7 @@ e2e('bad input', () => {
     });
   });
 
-  describe('that only the operator can know of gets a condition, and nothing is made', () => {
+  describe('that only the operator detects becomes a condition, and nothing is created:', () => {
     it.each<[string, object, RegExp]>([
       ['an unknown provider', { ...sound, cloudProvider: 'nowhere' }, /no CloudProfile "nowhere".*local/],
       [
@@ -160,7 +160,7 @@ e2e('bad input', () => {
       await untilShoot(shoot, (one) => one === undefined, 'to be gone');
     });
 
-    it('is carried out once it is corrected', async () => {
+    it('is accepted once it is corrected', async () => {
       const cluster = await makeCluster({ ...sound, kubernetes: { version: '1.30.1' } });
       await until(cluster, (one) => one?.status?.phase === 'Failed', 'to be refused');
       await gardenClient().mergePatch(WORKERCLUSTERS, cluster.name, cluster.namespace, { spec: { kubernetes: null } });
@@ -172,7 +172,7 @@ e2e('bad input', () => {
     });
   });
 
-  describe('for a cluster that runs', () => {
+  describe('for a running cluster:', () => {
     const name = `${'n'.repeat(48)}-${Date.now().toString(36).padStart(14, '0')}`;
     let one: Name;
     let other: Name;
@@ -194,7 +194,7 @@ e2e('bad input', () => {
       await Promise.all([untilReady(one), untilReady(other)]);
     });
 
-    it('names of 63 characters, equal in two namespaces, make two clusters', async () => {
+    it('names of 63 characters, equal in two namespaces, create two clusters', async () => {
       const [here, there] = await Promise.all([clusterClient(one), clusterClient(other)]);
       expect(here.server).not.toBe(there.server);
       await here.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'only-here' } });
@@ -227,7 +227,7 @@ e2e('bad input', () => {
         { kubernetes: null },
         /1\.36\.99/,
       ],
-    ])('%s is refused as a whole, and the cluster stays as it was', async (_, wrong, correction, message) => {
+    ])('%s is refused completely, and the cluster stays unchanged', async (_, wrong, correction, message) => {
       const { status: before } = await untilReady(one);
       await gardenClient().mergePatch(WORKERCLUSTERS, one.name, one.namespace, {
         spec: { ...wrong, dataPlaneNodes: 3 },
@@ -255,7 +255,7 @@ e2e('bad input', () => {
       await untilReady(one);
     });
 
-    it('its profile cannot go before it', async () => {
+    it('a profile in use cannot be deleted before its cluster', async () => {
       await gardenClient().delete(CLOUDPROFILES, profile);
       const held = await gardenClient().get<KubeObject>(CLOUDPROFILES, profile);
       expect(held.metadata.deletionTimestamp).toBeDefined();
@@ -275,7 +275,7 @@ e2e('bad input', () => {
       });
     });
 
-    it('leaves the cluster of the same name in the other namespace alone', async () => {
+    it('a deletion leaves the cluster of the same name in another namespace', async () => {
       await untilReady(other);
       const reached = await clusterClient(other);
       await expect.poll(() => reached.ready(), { timeout: PATIENCE_MS }).toBe(true);

@@ -165,7 +165,7 @@ e2e('a policy whose operator is killed in each phase', () => {
     for (const one of [CHEAP, DEAR]) await gardenClient().delete(CLOUDPROFILES, one);
   });
 
-  it('buys nothing for a hub that flaps, or says what nobody can read', async () => {
+  it('buys nothing for a flapping hub, or for unreadable demand', async () => {
     for (const began = Date.now(); Date.now() < began + 1.5 * PENDING_FOR_S * 1000; ) {
       await testbed.says(3);
       await testbed.until('work to be seen', () => testbed.said()?.state === 'Stabilising');
@@ -182,7 +182,7 @@ e2e('a policy whose operator is killed in each phase', () => {
     await gardenClient().mergePatch(BURSTPOLICIES, POLICY, NAME, { spec: { trigger: { pendingFor: '1ms' } } });
   });
 
-  it('makes what was written down once, and the next candidate where the cloud is sold out', async () => {
+  it('creates a recorded purchase once, and uses the next candidate when the cloud is depleted', async () => {
     const made = held.hold('CREATE');
     await testbed.says(3);
     await made.seen;
@@ -202,7 +202,7 @@ e2e('a policy whose operator is killed in each phase', () => {
     await testbed.until('nothing to be left of the first', () => !testbed.of('cheap'));
   });
 
-  it('has that joined and filled, and buys no more for work of which the hub still says that it waits', async () => {
+  it('joins and fills the purchase, and buys no more for work that the hub still reports', async () => {
     const profile = await testbed.until(
       'it to join',
       () =>
@@ -237,7 +237,7 @@ e2e('a policy whose operator is killed in each phase', () => {
     expect(testbed.made.size).toBe(2);
   });
 
-  it('gives it back once, and leaves nothing', async () => {
+  it('returns the purchase once, and leaves nothing', async () => {
     const { metadata } = testbed.of('dear')!;
     const inside = await clusterClient({ name: metadata.name, namespace: NAME });
     const deleted = held.hold('DELETE');

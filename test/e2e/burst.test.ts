@@ -57,8 +57,8 @@ async function expectNothingLeft(): Promise<void> {
   ok(await coppice(['hubs', 'audit']));
 }
 
-e2e('a peak that the private cluster has no room for', () => {
-  it('has its pool grow, then one cluster bought, filled and given back, although the operator is killed while it is made', async () => {
+e2e('a peak for which the private cluster has no room', () => {
+  it('grows its pool, then buys, fills and returns one cluster, although the operator is killed meanwhile', async () => {
     const clusters = await follow<WorkerCluster>(gardenClient(), WORKERCLUSTERS);
     const made = new Map<string, string>();
     clusters.onChange(({ object: { metadata } }) => {
@@ -122,7 +122,7 @@ e2e('a peak that the private cluster has no room for', () => {
     await expectNothingLeft();
   });
 
-  it('leaves nothing either when it is given up in the middle, and says so in one line', async () => {
+  it('leaves nothing when the demo times out, and reports that in one line', async () => {
     const given = await coppice(['demo', 'burst', '--timeout', '8s'], { timeoutMs: PATIENCE_MS });
     expect(given.code).toBe(4);
     expect(given.stderr.trim().split('\n').slice(-1)).toEqual(['error: the demo did not finish within 8s']);
@@ -196,7 +196,7 @@ class Waiting extends BurstInGarden {
 }
 
 e2e('a policy with a cluster that waits warm and one that sleeps', () => {
-  it('has work run on the one at once, wakes the other for more, and has it sleep again', async () => {
+  it('runs work on the warm one at once, wakes the sleeping one for more, and lets it sleep again', async () => {
     const testbed = await Waiting.make();
     const scheduler = startScheduler(garden.kubeconfig, process.env, () => {});
     const isAsleep = () => testbed.of('night')?.status?.phase === 'Hibernated';

@@ -90,7 +90,7 @@ e2e('a garden whose processes are killed', () => {
 
   let uid: string | undefined;
 
-  it('brings five clusters where they should be, though each part is killed while they are made, wait, grow, shrink and go', async () => {
+  it('reaches the desired state of five clusters, though each part is killed in each of their phases', async () => {
     const before = { waits: 1, grows: 1, shrinks: 2, goes: 1 };
     const applied = await Promise.all(
       Object.entries(before).map(async ([name, dataPlaneNodes]) => {
@@ -149,7 +149,7 @@ e2e('a garden whose processes are killed', () => {
 
   const NAME = 'grows';
 
-  it('is scaled after kill -9 of the operator, while a webhook that is down guards what the operator writes into it', async () => {
+  it('scales a cluster after kill -9 of the operator, despite a broken webhook in that cluster', async () => {
     const client = await garden.clusterClient(NAME);
     try {
       const kinds = ['configmaps', 'serviceaccounts', 'services', 'deployments', 'roles', 'rolebindings'];
@@ -180,7 +180,7 @@ e2e('a garden whose processes are killed', () => {
     }
   });
 
-  it('is taken over as it runs when only its daemon was killed', async () => {
+  it('keeps all other processes when only its daemon was killed', async () => {
     // Meanwhile all but one go.
     const going = ['makes', 'shrinks', 'waits'];
     for (const name of going) await garden.client.delete(WORKERCLUSTERS, name, 'default');
@@ -193,7 +193,7 @@ e2e('a garden whose processes are killed', () => {
     await garden.eventually(async () => expect(await garden.volumes()).toHaveLength(3));
   });
 
-  it('comes back with the same clusters after kill -9 of all that runs', async () => {
+  it('restarts with the same clusters after kill -9 of all processes', async () => {
     const before = await garden.inventory(NAME);
     await garden.killEverything();
     const { processes } = await garden.status();
@@ -214,7 +214,7 @@ e2e('a garden whose processes are killed', () => {
 
   const lacking = noWayOut ? ` (there is none here: ${noWayOut})` : '';
   it.skipIf(noWayOut)(
-    `lets pods reach what this machine reaches but not its loopback, until a person wants no way out${lacking}`,
+    `lets pods reach what this machine reaches except its loopback, until egress is turned off${lacking}`,
     async () => {
       const onLoopback = createServer((_, response) => response.end('loopback')).listen(0, '127.0.0.1');
       const name = 'reaches';
@@ -266,7 +266,7 @@ e2e('a garden whose processes are killed', () => {
     },
   );
 
-  it('stands beside another garden, and goes without touching it', async () => {
+  it('runs beside another garden, and is deleted without effect on it', async () => {
     const other = JSON.parse(ok(await coppice(['status', '-o', 'json'])));
     const own = JSON.parse(ok(await garden.coppice(['status', '-o', 'json'])));
     expect(own.apiserver.server).not.toBe(other.apiserver.server);

@@ -65,7 +65,7 @@ const PEAK_MEMORY = `
 const read = (name) => { try { return require('node:fs').readFileSync('/sys/fs/cgroup/' + name, 'utf8') } catch {} };
 console.log(read('memory.peak') ?? read('memory/memory.max_usage_in_bytes'))`;
 
-e2e('the operator as a pod, by the chart', () => {
+e2e('the operator installed by the chart', () => {
   /** The cluster that is a garden of its own, and the seed of its clusters. */
   let platform: Name;
   let client: KubeClient;
@@ -171,7 +171,7 @@ e2e('the operator as a pod, by the chart', () => {
     if (folder) await rm(folder, { recursive: true, force: true });
   });
 
-  it('is installed of an older chart, with two replicas of which one leads', async () => {
+  it('is installed from an older chart, with two replicas of which one leads', async () => {
     await client.apply(await sourcesOfCloud(NAMESPACE));
     const values = join(folder, 'values.yaml');
     await writeFile(values, dump(valuesWithCloud(await operatorImageName())));
@@ -192,7 +192,7 @@ e2e('the operator as a pod, by the chart', () => {
     expect(fieldsOfPools(await crd())).not.toContain(LATER_FIELD);
   });
 
-  it('makes a cluster whose control plane runs beside it', async () => {
+  it('creates a cluster whose control plane runs beside it', async () => {
     await setUpGarden();
     await client.apply({
       apiVersion: API_VERSION,
@@ -205,7 +205,7 @@ e2e('the operator as a pod, by the chart', () => {
     expect(planes.items.map(({ metadata }) => metadata.name).join()).toContain('kube-apiserver');
   });
 
-  it('goes on when the replica that leads is killed', async () => {
+  it('continues when the leading replica is killed', async () => {
     const before = await leader();
     await client.delete(PODS, before, NAMESPACE, { gracePeriodSeconds: 0 });
     const leases = await follow<Lease>(client, LEASES, { namespace: NAMESPACE });
@@ -220,7 +220,7 @@ e2e('the operator as a pod, by the chart', () => {
     await untilInner(isReady(3), 'to have three nodes');
   });
 
-  it('is upgraded with CRDs that have changed, and clusters keep running', async () => {
+  it('is upgraded with changed CRDs, and clusters keep running', async () => {
     const { metadata } = (await untilInner((found) => found, 'to be there')) as WorkerCluster;
     // Values of the install stay, and those that the new chart adds have their defaults.
     const upgrade = commandOnPage(
@@ -239,7 +239,7 @@ e2e('the operator as a pod, by the chart', () => {
     ok(await shell(commandOnPage('docs/tasks/install.md', 'helm test coppice --namespace coppice-system')));
   });
 
-  it("makes and takes down a cluster of a cloud by Pulumi's engine, with plugins that were put there", async () => {
+  it("creates and deletes a cloud cluster by Pulumi's engine with preinstalled plugins", async () => {
     const pod = await leader();
     const cloud = await cloudBeside(pod);
     const [profile] = loadAll(await readFile('profiles/aws.yaml', 'utf8')) as KubeObject[];
@@ -283,7 +283,7 @@ e2e('the operator as a pod, by the chart', () => {
     expect(await execInPod(kubeconfig, target, write, PATIENCE_MS)).toContain('EROFS');
   });
 
-  it('lets metrics be read by those whom metricsFrom names, and nothing else of the operator be reached', async () => {
+  it('serves metrics to clients named in metricsFrom, and nothing else to anybody', async () => {
     // In the garden's own seed, since nobody enforces policies in the cluster that the chart is installed in.
     const seed = gardenClient();
     const [operator, monitoring, tenant] = ['operator', 'monitoring', 'tenant'].map(uniqueName) as [
@@ -350,7 +350,7 @@ e2e('the operator as a pod, by the chart', () => {
     expect(await reads('operator', METRICS_PORT)).toBe(true);
   });
 
-  it('is watched by Prometheus once it is told who may read metrics', async () => {
+  it('is scraped by Prometheus once metricsFrom names it', async () => {
     await client.apply(serviceMonitors());
     const watch = commandOnPage(
       'docs/tasks/watch.md',
@@ -361,7 +361,7 @@ e2e('the operator as a pod, by the chart', () => {
     expect(await client.request('GET', path)).toMatchObject({ kind: 'ServiceMonitor' });
   });
 
-  it('is rolled back, and takes back nothing of what CRDs have', async () => {
+  it('is rolled back, without removal of newer fields from CRDs', async () => {
     ok(await helm('rollback', 'coppice', '1', '--wait', '--timeout', '4m'));
     expect(fieldsOfPools(await crd())).toContain(LATER_FIELD);
     expect((await untilInner((found) => found, 'to be there')).spec.pools?.[0]).toMatchObject(BUDGET);
@@ -373,7 +373,7 @@ e2e('the operator as a pod, by the chart', () => {
     expect((await crd()).metadata.annotations?.[ANNOTATIONS.release]).toBe('99.0.0');
   });
 
-  it('is not uninstalled while a cluster is there, and is when it is gone', async () => {
+  it('is uninstalled only after the last cluster is deleted', async () => {
     const uninstall = commandOnPage('docs/tasks/uninstall.md', 'helm uninstall coppice --namespace coppice-system');
     const refused = await shell(uninstall);
     expect(refused.code).not.toBe(0);

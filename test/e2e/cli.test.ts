@@ -37,7 +37,7 @@ function expectError({ code, stderr }: CommandResult, exitCode: number, message:
   expect(code).toBe(exitCode);
 }
 
-e2e('scripts that use the command line', () => {
+e2e('the command line for scripts:', () => {
   let cluster: Name;
   let folder: string;
 
@@ -48,7 +48,7 @@ e2e('scripts that use the command line', () => {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  it('"get workerclusters -A -o json" is a Kubernetes List of what kubectl gives', async () => {
+  it('"get workerclusters -A -o json" prints a Kubernetes List as kubectl does', async () => {
     const { stdout, stderr, code } = await coppice(['get', 'workerclusters', '-A', '-o', 'json']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const list = JSON.parse(stdout) as { kind: string; apiVersion: string; items: WorkerCluster[] };
@@ -72,7 +72,7 @@ e2e('scripts that use the command line', () => {
     await expect.poll(notReady, { timeout: 20_000 }).toEqual([]);
   });
 
-  it('"get" has a table, a wide one, YAML, and names', async () => {
+  it('"get" prints a table, a wide one, YAML, and names', async () => {
     const inNamespace = ['-n', cluster.namespace];
     expect(ok(await coppice(['get', ...inNamespace]))).toMatch(/^NAME +PROVIDER .*\n.* True +Ready /);
     const wide = ok(await coppice(['get', '-o', 'wide', ...inNamespace]));
@@ -91,7 +91,7 @@ e2e('scripts that use the command line', () => {
     });
   });
 
-  it('"kubeconfig --garden" and "kubeconfig NAME" print kubeconfigs that work, and nothing else', async () => {
+  it('"kubeconfig --garden" and "kubeconfig NAME" print working kubeconfigs, and nothing else', async () => {
     const ofGarden = await coppice(['kubeconfig', '--garden']);
     expect(ofGarden.stderr).toBe('');
     const gardenClient = KubeClient.fromKubeconfig(ok(ofGarden));
@@ -106,7 +106,7 @@ e2e('scripts that use the command line', () => {
     expect(nodes.trim().split('\n')).toHaveLength(2);
   });
 
-  it('"kubeconfig NAME --merge" adds a context to the own file, and --remove takes exactly that away', async () => {
+  it(`"kubeconfig NAME --merge" adds a context to the user's file, and --remove deletes exactly that`, async () => {
     const file = join(folder, 'own.yaml');
     const own = `# mine
 apiVersion: v1
@@ -137,7 +137,7 @@ users:
     expectError(await coppice([...named, '--remove'], { env }), 3, /no context/);
   });
 
-  it('"wait" tells by its exit code what became of it', async () => {
+  it('"wait" returns the result as its exit code', async () => {
     const inNamespace = ['-n', cluster.namespace];
     expect((await coppice(['wait', cluster.name, '--for', 'Ready', ...inNamespace])).code).toBe(0);
     expectError(await coppice(['wait', 'nobody', ...inNamespace]), 3, /no WorkerCluster "nobody"/);
@@ -163,7 +163,7 @@ users:
     );
   });
 
-  it('"describe" shows the tree of parts', async () => {
+  it('"describe" prints the tree of parts', async () => {
     const tree = ok(await coppice(['describe', cluster.name, '-n', cluster.namespace]));
     expect(tree).toContain(`WorkerCluster/${cluster.name}`);
     for (const part of ['Shoot/', 'StatefulSet/etcd-main', 'Deployment/kube-apiserver', 'Pool/default']) {
@@ -174,7 +174,7 @@ users:
     expectError(await coppice(['describe', 'nobody', '-n', cluster.namespace]), 3, /"nobody"/);
   });
 
-  it('"status" says whether all is well, by its exit code as well', async () => {
+  it('"status" reports health, also by its exit code', async () => {
     const status = JSON.parse(ok(await coppice(['status', '-o', 'json'])));
     expect(status).toMatchObject({ healthy: true, phase: 'ready' });
     const elsewhere = await coppice(['status'], { env: { COPPICE_HOME: join(folder, 'nowhere') } });
@@ -191,19 +191,19 @@ users:
     ['a missing file', ['apply', '-f', '/nowhere.yaml'], 3, /no file \/nowhere\.yaml/],
     ['an unknown kubeconfig', ['get', '--kubeconfig', '/nowhere.yaml'], 3, /\/nowhere\.yaml/],
     ['a cluster to delete that is not there', ['delete', 'nobody'], 3, /nobody/],
-  ])('%s is one line, without a stack trace', async (_, args, exitCode, message) => {
+  ])('%s is reported in one line, without a stack trace', async (_, args, exitCode, message) => {
     const result = await coppice(args);
     expect(result.stdout).toBe('');
     expectError(result, exitCode, message);
   });
 
-  it('an API server that is away is one line as well', async () => {
+  it('an unreachable API server is reported in one line', async () => {
     const file = join(folder, 'away.yaml');
     await writeFile(file, ok(await coppice(['kubeconfig', '--garden'])).replace(/127\.0\.0\.1:\d+/, '127.0.0.1:9'));
     expectError(await coppice(['get', '--kubeconfig', file]), 1, /127\.0\.0\.1:9/);
   });
 
-  it('is a plug-in of kubectl', async () => {
+  it('coppice works as a kubectl plugin', async () => {
     await symlink(COPPICE, join(folder, 'kubectl-coppice'));
     const { PATH = '' } = process.env;
     const { KUBECONFIG: _, ...rest } = process.env;
@@ -220,7 +220,7 @@ users:
     expect((await runCommand(inject('kubectl'), ['coppice', 'wait', 'nobody'], { env })).code).not.toBe(0);
   });
 
-  it('completes commands, kinds and names', async () => {
+  it('completion offers commands, kinds and names', async () => {
     const complete = async (...words: string[]) => ok(await coppice(['__complete', '--', ...words])).split('\n');
     expect(await complete('ge')).toContain('get');
     expect(await complete('get', '')).toContain('workerclusters');
@@ -238,7 +238,7 @@ users:
     expect(ok(await runCommand('bash', ['-c', script], { env })).trim()).toBe(cluster.name);
   });
 
-  it('"delete --wait" returns when the cluster is gone', async () => {
+  it('"delete --wait" returns when the cluster is deleted', async () => {
     ok(
       await coppice(['delete', cluster.name, '-n', cluster.namespace, '--wait', '--timeout', '4m'], {
         timeoutMs: 300_000,

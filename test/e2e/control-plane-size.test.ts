@@ -42,7 +42,7 @@ e2e('the number of control plane nodes', () => {
     return () => writer.stop();
   });
 
-  it('grows from 1 to 3 while somebody writes', async () => {
+  it('grows from 1 to 3 during writes', async () => {
     const before = writer.acknowledged.length;
     await changeCluster(cluster, { controlPlaneNodes: 3 });
     const found = await untilReady(cluster);
@@ -52,7 +52,7 @@ e2e('the number of control plane nodes', () => {
     expect(writer.acknowledged.length).toBeGreaterThan(before);
   });
 
-  it('replaces a member whose volume is lost, while somebody writes', async () => {
+  it('is restored during writes after a member loses its volume', async () => {
     const before = writer.acknowledged.length;
     const pod = `${COMPONENTS.etcd}-1`;
     const namespace = seedNamespace(cluster);
@@ -82,7 +82,7 @@ e2e('the number of control plane nodes', () => {
     expect(writer.acknowledged.length).toBeGreaterThan(before);
   });
 
-  it('shrinks from 3 to 1 while somebody writes', async () => {
+  it('shrinks from 3 to 1 during writes', async () => {
     const before = writer.acknowledged.length;
     await changeCluster(cluster, { controlPlaneNodes: 1 });
     const found = await untilReady(cluster);
@@ -93,7 +93,7 @@ e2e('the number of control plane nodes', () => {
     expect(writer.acknowledged.length).toBeGreaterThan(before);
   });
 
-  it('loses no key that was confirmed', async () => {
+  it('changes without loss of a confirmed key', async () => {
     await writer.stop();
     const { acknowledged, refused, longestPauseMs } = writer;
     console.log(

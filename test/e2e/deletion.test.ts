@@ -97,7 +97,7 @@ async function expectGone(cluster: Name): Promise<void> {
   expect(receipts.items).toEqual([]);
 }
 
-e2e('deletion', () => {
+e2e('the deletion of a cluster', () => {
   let clean: Traces;
   // The kubelet tidies up after a pod has gone from the API.
   const expectClean = () =>
@@ -117,7 +117,7 @@ e2e('deletion', () => {
     clean = await traces();
   });
 
-  it('takes a whole cluster away, and the name can be used again at once', async () => {
+  it('is complete, and the name can be used again at once', async () => {
     const cluster = await makeCluster({ dataPlaneNodes: 1 });
     const before = await untilReady(cluster);
     await untilJoined(cluster);
@@ -140,7 +140,7 @@ e2e('deletion', () => {
     await expectClean();
   });
 
-  it('works from every half-built state', async () => {
+  it('works in every stage of creation', async () => {
     const [spaces, pods] = await Promise.all([follow(gardenClient(), NAMESPACES), follow<Pod>(gardenClient(), PODS)]);
     const pod = (prefix: string) => (cluster: Name) =>
       pods.waitFor(
@@ -178,7 +178,7 @@ e2e('deletion', () => {
     await expectClean();
   });
 
-  it('says that it goes on, and does not wait for a scale-out, a new control plane member or a drain', async () => {
+  it('shows its progress, and does not wait for a scale-out, a new control plane member or a drain', async () => {
     const [outgrowing, draining] = await Promise.all([
       makeCluster({ dataPlaneNodes: 1 }),
       makeCluster({ dataPlaneNodes: 1 }),
@@ -215,7 +215,7 @@ e2e('deletion', () => {
     await expectClean();
   });
 
-  it('gives a name free at once: delete and make again without a pause', async () => {
+  it('frees the name at once: delete and create again without a pause', async () => {
     const cluster = await makeCluster();
     for (let round = 0; round < 2; round++) {
       await untilShoot(cluster, (found) => found, 'to be there');

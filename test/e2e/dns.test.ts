@@ -50,7 +50,7 @@ e2e('the name of an API server', () => {
   let blue: Name;
   let refused: Name;
 
-  it('is in the zone, in the certificate and in the kubeconfig, and leads to the API server', async () => {
+  it('is in the zone, in the certificate and in the kubeconfig, and resolves to the API server', async () => {
     const client = gardenClient();
     await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
     await client.create({
@@ -119,7 +119,7 @@ e2e('the name of an API server', () => {
     expect(other.stderr).toContain('certificate is valid for');
   });
 
-  it('is not taken from whoever has it, which holds the cluster up in nothing and is said', async () => {
+  it('is left to a foreign record, which blocks nothing else and is reported', async () => {
     await untilReady(refused);
     const said = await recordsReady(refused, 'False');
     expect(said.codes).toEqual(['ERR_INFRA_DEPENDENCIES']);
@@ -137,7 +137,7 @@ e2e('the name of an API server', () => {
     expect(names).toContain(`DNS:api.red.${domain}`);
   });
 
-  it('cannot be changed, but goes with its cluster; what is of others stays', async () => {
+  it('cannot be changed, and is deleted with its cluster; foreign records stay', async () => {
     const patch = JSON.stringify({ spec: { dns: { domain: 'elsewhere.example.com' } } });
     const change = ['patch', 'wc', blue.name, '-n', namespace, '--type=merge', '-p', patch];
     expect((await kubectl(change)).stderr).toContain('dns.domain cannot be changed or removed');
@@ -145,7 +145,7 @@ e2e('the name of an API server', () => {
     expect(Object.keys(await records()).sort()).toEqual([`api.red.${domain}.A`, 'domain'].sort());
   });
 
-  it("is one in the platform's domain as well, on a seed that has one", async () => {
+  it("is also in the platform's domain, on a seed with one", async () => {
     const client = gardenClient();
     const local = await client.get<Seed>(SEEDS, 'local');
     const seed = uniqueName('named');
@@ -185,7 +185,7 @@ e2e('the name of an API server', () => {
     await client.delete(SEEDS, seed);
   });
 
-  it('does not keep a cluster whose zone is gone from being deleted', async () => {
+  it("whose zone is gone does not block the cluster's deletion", async () => {
     const green = await makeCluster({ dns: named('green') }, { namespace });
     await untilReady(green);
     await recordsReady(green, 'True');

@@ -34,7 +34,7 @@ const NOTE: KubeObject = {
   data: { key: 'value' },
 };
 
-e2e('a garden of somebody who starts and stops it', () => {
+e2e('a garden that a person starts and stops', () => {
   let garden: OwnGarden;
   let manifest: string;
   let pressed: number;
@@ -109,7 +109,7 @@ e2e('a garden of somebody who starts and stops it', () => {
       expect(Date.parse(startedAt)).toBeGreaterThan(since - 1_000);
     });
 
-  it('stops at Ctrl-C or when the terminal is closed, while its first cluster is made', async () => {
+  it('stops at Ctrl-C or when the terminal closes, during creation of its first cluster', async () => {
     const first = begin();
     await first.until(/WorkerCluster kept: +\d+ %/);
     pressed = Date.now();
@@ -125,7 +125,7 @@ e2e('a garden of somebody who starts and stops it', () => {
     await nothingRuns();
   });
 
-  it('goes on after a stop with what was under way: clusters that are made and grow, and pods that run', async () => {
+  it('continues after a stop: clusters being created or scaled, and running pods', async () => {
     await garden.up();
     await garden.connect();
     await garden.ready(NAME);
@@ -160,7 +160,7 @@ e2e('a garden of somebody who starts and stops it', () => {
     for (const { metadata } of [grown, half]) expect(await uidOf(metadata.name)).toBe(metadata.uid);
   });
 
-  it('gives its administrators their rights again at `coppice up` while it runs', async () => {
+  it('restores the rights of its administrators at `coppice up` while it runs', async () => {
     await garden.client.delete(CLUSTERROLEBINDINGS, 'coppice:garden-admins');
     await garden.eventually(() => expect(cluster(NAME)).rejects.toMatchObject({ status: 403 }));
     expect((await garden.coppice(['get', 'workerclusters'])).stderr).toContain('"coppice up"');
@@ -168,7 +168,7 @@ e2e('a garden of somebody who starts and stops it', () => {
     await garden.eventually(async () => void (await cluster(NAME)));
   });
 
-  it('goes on under another version of Coppice while it runs, which ends only what it runs in another way', async () => {
+  it('continues under another version of Coppice, which ends only processes that it starts differently', async () => {
     otherVersion = await copyOfCoppice();
     const pids = async () => {
       const { daemon, processes } = await garden.status();
@@ -193,7 +193,7 @@ e2e('a garden of somebody who starts and stops it', () => {
     expect((await pids()).get('operator')).not.toBe(after.get('operator'));
   });
 
-  it('has its cluster again after a reboot, with what was in it, goes on with a deletion, and ends nobody who has a number of before', async () => {
+  it('restores its cluster after a reboot, continues a deletion, and ends no process with a reused ID', async () => {
     const uid = await uidOf(NAME);
     await garden.client.delete(WORKERCLUSTERS, HALF, 'default');
     stranger = spawn('/bin/sleep', ['3600'], { detached: true, stdio: 'ignore' });

@@ -11,7 +11,7 @@ import { openShell, PAGES, ROOT, walk } from '../kit/transcripts/walk.ts';
 const PATIENCE_MS = 120_000;
 
 /** What `npm start`, `npm test`, `coppice demo burst` and `coppice down` do is tested where ELSEWHERE says. */
-e2e('what people read first', () => {
+e2e('the first pages of the docs', () => {
   let folder: string;
   let shell: Shell;
 
@@ -25,14 +25,14 @@ e2e('what people read first', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  it.each(PAGES)('%s works as it stands, and shows what its commands print', async (name) => {
+  it.each(PAGES)('can be followed: the commands of %s work and print what it shows', async (name) => {
     const page = await readFile(join(ROOT, name), 'utf8');
     await walk(page, shell, ({ output, line }, look) =>
       expect.poll(look, { timeout: PATIENCE_MS, message: `${name}, line ${line}` }).toBe(output),
     );
   });
 
-  it('docs/getting-started.md takes away what it has made', async () => {
+  it('end cleanly: docs/getting-started.md deletes what it created', async () => {
     const left = await Promise.all(
       [WORKERCLUSTERS, BURSTPOLICIES, HUBS].map(async (kind) => (await gardenClient().list(kind)).items),
     );

@@ -51,7 +51,7 @@ e2e('a garden whose seed is another cluster', () => {
     };
   });
 
-  it('has clusters that are reached at a port of its nodes, as its Services are not', async () => {
+  it('has clusters that are reached at a port of its nodes, if its Services are not reachable', async () => {
     await apply({ controlPlaneNodes: 1, dataPlaneNodes: 1 });
     await there('wait', name, '--timeout', '240s');
     const [node] = (await gardenClient().list<Node>(NODES)).items;
@@ -63,7 +63,7 @@ e2e('a garden whose seed is another cluster', () => {
     await cluster.close();
   });
 
-  it('gives etcd its members through the API server of the seed', async () => {
+  it('adds etcd members through the API server of the seed', async () => {
     await apply({ controlPlaneNodes: 3, dataPlaneNodes: 0 });
     await there('wait', name, '--timeout', '280s');
     const cluster = await connect();
@@ -71,7 +71,7 @@ e2e('a garden whose seed is another cluster', () => {
     await cluster.close();
   });
 
-  it('leaves a cluster alone that the other garden has under the same name', async () => {
+  it('keeps a cluster of the same name that belongs to the other garden', async () => {
     const same = await makeCluster({ dataPlaneNodes: 0 }, { name: uniqueName('same'), namespace: 'default' });
     const before = await untilReady(same);
     const kubeconfig = ok(await coppice(['kubeconfig', same.name, '--secret']));
@@ -87,7 +87,7 @@ e2e('a garden whose seed is another cluster', () => {
     expect((await untilReady(same)).metadata.uid).toBe(before.metadata.uid);
   });
 
-  it('takes its clusters away from there', async () => {
+  it('deletes its clusters from the seed', async () => {
     await there('delete', name, '--wait');
     // Empty by now; Kubernetes takes some seconds to notice that.
     const left = () => gardenClient().getOrUndefined(NAMESPACES, `shoot--default--${name}`);

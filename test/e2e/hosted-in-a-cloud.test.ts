@@ -72,7 +72,7 @@ async function untilReached(machines: RealMachines, from: Pod, to: Pod): Promise
 const inCluster = async (name: Name, ...args: string[]) =>
   ok(await kubectl(args, { kubeconfig: await kubeconfigFile(name) }));
 
-describeAWS('a hosted cluster whose machines are in a cloud, and boot', () => {
+describeAWS('a hosted cluster whose machines boot in a cloud', () => {
   let cloud: FakeCloud;
   let account: Account;
   let machines: RealMachines;
@@ -98,7 +98,7 @@ describeAWS('a hosted cluster whose machines are in a cloud, and boot', () => {
     if (task.result?.state === 'fail' && machines) console.warn(await machines.journals());
   });
 
-  it('comes from kubectl apply to Ready nodes, each a machine that was told nothing but its user data', async () => {
+  it('becomes Ready from kubectl apply, with machines that got nothing but user data', async () => {
     await apply({
       apiVersion: API_VERSION,
       kind: 'WorkerCluster',
@@ -140,7 +140,7 @@ describeAWS('a hosted cluster whose machines are in a cloud, and boot', () => {
     }
   });
 
-  it('has machines that nobody can dial', async () => {
+  it('has machines that accept no connection from outside', async () => {
     for (const { address } of await cloud.instances(account, REGION)) {
       const dial = (seconds: number) => ['timeout', `${seconds}`, 'bash', '-c', `exec 3<>/dev/tcp/${address}/10250`];
       await expect(command(['nsenter', `--net=/run/netns/${seedNetwork}`, ...dial(3)])).rejects.toThrow(CommandError);
@@ -149,7 +149,7 @@ describeAWS('a hosted cluster whose machines are in a cloud, and boot', () => {
     }
   });
 
-  it('shows logs and executes all the same, through the tunnel that its machines have opened', async () => {
+  it('serves logs and exec through the tunnel that its machines opened', async () => {
     const [pod] = await run(cluster, { name: 'echo', replicas: 2, spread: true });
     // Its kubelet serves once its certificate was approved, and the tunnel is there.
     const said = () => inCluster(blue, 'logs', nameOf(pod!)).catch(String);
@@ -158,7 +158,7 @@ describeAWS('a hosted cluster whose machines are in a cloud, and boot', () => {
     expect(await inCluster(blue, 'exec', nameOf(pod!), '--', ...asked)).toContain('path=/inside');
   });
 
-  it('runs pods that reach each other over the machines, each other by name, and not the metadata', async () => {
+  it('runs pods that reach each other across machines, also by name, but not the cloud metadata', async () => {
     const pods = await untilPods(cluster, 'echo', (ready) => ready.length === 2, 'to be Ready');
     expect(new Set(pods.map(({ spec }) => spec.nodeName)).size).toBe(2);
     const [one, other] = pods as [Pod, Pod];
@@ -174,7 +174,7 @@ describeAWS('a hosted cluster whose machines are in a cloud, and boot', () => {
     }
   });
 
-  longer('has a machine back after a reset, with its pods', async () => {
+  longer('has a machine with its pods again after a reset', async () => {
     const [pod] = await untilPods(cluster, 'echo', (ready) => ready.length === 2, 'to be Ready');
     const id = pod!.spec.nodeName!;
     const before = (await cluster.get<Node>(NODES, id)).metadata.uid;
@@ -192,7 +192,7 @@ describeAWS('a hosted cluster whose machines are in a cloud, and boot', () => {
     await reaches(other, one);
   });
 
-  longer('makes a machine again that has died, and its pods run elsewhere', async () => {
+  longer('replaces a dead machine, whose pods run elsewhere', async () => {
     const before = machines.names();
     const victim = before[0]!;
     await machines.kill(victim);
@@ -216,7 +216,7 @@ describeAWS('a hosted cluster whose machines are in a cloud, and boot', () => {
     await reaches(one, other);
   });
 
-  longer('replaces its machines one after the other when they are to be of another type', async () => {
+  longer('replaces its machines one by one for another machine type', async () => {
     const before = machines.names();
     const nodes = await follow<Node>(cluster, NODES);
     const wereReady = new Set<string>();
@@ -242,7 +242,7 @@ describeAWS('a hosted cluster whose machines are in a cloud, and boot', () => {
     await untilPods(cluster, 'echo', (ready) => ready.length === 2, 'to run on the new machines');
   });
 
-  it('is scaled in by ending exactly the machine that was drained', async () => {
+  it('is scaled in by the termination of exactly the drained machine', async () => {
     await cluster.apply(echo({ name: 'echo', replicas: 1 }), { fieldManager: 'coppice-e2e' });
     ok(await kubectl(['scale', 'workercluster', blue.name, '-n', NAMESPACE, '--replicas=1']));
     const found = await untilReady(blue, BEGIN_MS);
@@ -254,7 +254,7 @@ describeAWS('a hosted cluster whose machines are in a cloud, and boot', () => {
     await untilPods(cluster, 'echo', ([pod]) => pod?.spec.nodeName === nameOf(node!), 'to run on what is left');
   });
 
-  it('leaves nothing in the cloud when it is deleted', async () => {
+  it('leaves nothing in the cloud after its deletion', async () => {
     ok(await kubectl(['delete', 'workercluster', blue.name, '-n', NAMESPACE], { timeoutMs: BEGIN_MS }));
     expect(cloud.resources().map(({ type, name }) => `${type} ${name}`)).toEqual([]);
     await expect.poll(() => machines.names(), { timeout: 30_000 }).toEqual([]);
@@ -262,7 +262,7 @@ describeAWS('a hosted cluster whose machines are in a cloud, and boot', () => {
 });
 
 // What Google does otherwise than AWS: the metadata, names, a network in which all goes by the gateway, and repairs.
-describeGoogle('a hosted cluster whose machines are at Google, and boot', () => {
+describeGoogle('a hosted cluster whose machines boot at Google', () => {
   const ZONES = /^europe-west3-[abc]$/;
   let { cloud, account, machines }: Partial<CloudTestbed> = {};
   let cluster: KubeClient;
@@ -292,7 +292,7 @@ describeGoogle('a hosted cluster whose machines are at Google, and boot', () => 
     if (task.result?.state === 'fail' && machines) console.warn(await machines.journals());
   });
 
-  it('comes from kubectl apply to Ready nodes that are called as their instances, and tells what its pods say', async () => {
+  it('becomes Ready from kubectl apply, with nodes named as their instances, and serves logs', async () => {
     await apply({
       apiVersion: API_VERSION,
       kind: 'WorkerCluster',
@@ -335,7 +335,7 @@ describeGoogle('a hosted cluster whose machines are at Google, and boot', () => 
     expect(asked).toMatch(/deadline exceeded|Timeout/);
   });
 
-  it('grows by a machine whose pods reach those of the first, each by the gateway', async () => {
+  it('grows by a machine whose pods reach those of the first by the gateway', async () => {
     // One change of both: what the first machine was told is no longer what machines are told.
     const change = { spec: { dataPlaneNodes: 2, pools: [{ name: POOL, minimum: 1, labels: { told: 'later' } }] } };
     await gardenClient().mergePatch<WorkerCluster>(WORKERCLUSTERS, green.name, green.namespace, change);
@@ -347,7 +347,7 @@ describeGoogle('a hosted cluster whose machines are at Google, and boot', () => 
     expect(new Set((await instances()).map(({ zone }) => zone)).size).toBe(2);
   });
 
-  it('has a machine again that has died, under its name and with what machines are told by now', async () => {
+  it('gets a dead machine again under its name, with the current user data', async () => {
     const [before] = await instances();
     const { uid } = (await cluster.get<Node>(NODES, before!.name)).metadata;
     await machines!.kill(before!.name);
@@ -371,7 +371,7 @@ describeGoogle('a hosted cluster whose machines are at Google, and boot', () => 
     await timed('its pods reached', () => expect.poll(reach, { timeout: PATIENCE_MS, interval: 1_000 }).toBe(true));
   });
 
-  it('shrinks by exactly the machine that was drained, and leaves nothing when it is deleted', async () => {
+  it('shrinks by exactly the drained machine, and leaves nothing after its deletion', async () => {
     ok(await kubectl(['scale', 'workercluster', green.name, '-n', green.namespace, '--replicas=1']));
     await untilReady(green, BEGIN_MS);
     const [node] = await untilNodes(cluster, (all) => all.length === 1, 'to be one');

@@ -36,7 +36,7 @@ e2e('an idle garden with a Ready cluster', () => {
     await Promise.all([quiet(inside), quiet(gardenClient())]);
   });
 
-  it('writes nothing but Leases and the status of nodes', async () => {
+  it('writes nothing but Leases and node statuses', async () => {
     const [before, insideBefore] = await Promise.all([writes(gardenClient()), writes(inside)]);
     const own = await writesOfOperator(garden.home);
     const first = await givenPriorityBy(gardenClient(), 'coppice-leader-election');
@@ -56,7 +56,7 @@ e2e('an idle garden with a Ready cluster', () => {
     expect((await givenPriorityBy(gardenClient(), 'coppice-leader-election')) - first).toBeGreaterThan(5);
   });
 
-  it('is left as it is by an operator that starts anew', async () => {
+  it('is unchanged by a restart of the operator', async () => {
     const before = await writes(gardenClient());
     const insideBefore = await writes(inside);
     const since = Date.now();

@@ -75,7 +75,7 @@ e2e('clusters side by side', () => {
     };
   });
 
-  it('may have the same name in two namespaces', async () => {
+  it('can have the same name in two namespaces', async () => {
     expect(seedNamespace(twins[0])).not.toBe(seedNamespace(twins[1]));
     const printed = await Promise.all(
       twins.map(async ({ namespace }) => ok(await coppice(['kubeconfig', name, '-n', namespace]))),
@@ -87,7 +87,7 @@ e2e('clusters side by side', () => {
     expect(uids[0]).not.toBe(uids[1]);
   });
 
-  it('may have names of 63 characters, of namespaces of 63 characters', async () => {
+  it('can have names of 63 characters in namespaces with names of 63 characters', async () => {
     expect(long.name).toHaveLength(63);
     expect(long.namespace).toHaveLength(63);
     const { items } = await (await clusterClient(long)).list<Node>(NODES);
@@ -95,7 +95,7 @@ e2e('clusters side by side', () => {
     expect(ok(await coppice(['describe', long.name, '-n', long.namespace]))).toContain(long.name);
   });
 
-  it('do not meet, though their pods have addresses of the same range', async () => {
+  it('are isolated, though their pods have addresses of the same range', async () => {
     const [big, small] = await Promise.all(twins.map((twin) => clusterClient(twin)));
     const ranges = async (client: typeof big) =>
       (await client!.list<Node>(NODES)).items.map((node) => node.spec.podCIDR).sort();
@@ -125,7 +125,7 @@ e2e('clusters side by side', () => {
     expect(ok(own)).toContain(`hostname=${alone[0]?.metadata.name}`);
   });
 
-  describe('in the seed', () => {
+  describe('in the seed:', () => {
     let pods: Pod[];
     let others: Pod[];
     let kubeconfig: string;
@@ -202,7 +202,7 @@ e2e('clusters side by side', () => {
       );
     });
 
-    it('machines reach nothing of the other cluster, because a policy forbids it', async () => {
+    it('machines reach nothing of the other cluster, by a NetworkPolicy', async () => {
       const { etcd, apiServer, scheduler } = COMPONENTS;
       const [machine, second] = machinesOf(pods) as [Pod, Pod];
       const [stranger] = machinesOf(others) as [Pod];
@@ -216,7 +216,7 @@ e2e('clusters side by side', () => {
       expect(await machineReaches(machine, at(stranger, 10250))).toBe(false);
     });
 
-    it('control planes reach nothing but their own cluster: no other one, no API server or kubelet of the seed, no metadata of a cloud', async () => {
+    it('control planes reach only their own cluster: no other one, no seed API server or kubelet, no cloud metadata', async () => {
       const { etcd, apiServer, scheduler } = COMPONENTS;
       const [node] = (await gardenClient().list<Node>(NODES)).items as [Node];
       await Promise.all([serveMetadata(node), probed(...[apiServer, etcd, scheduler].map((app) => podOf(pods, app)))]);
@@ -271,7 +271,7 @@ e2e('clusters side by side', () => {
         expect(await machineReaches(machinesOf(pods)[0]!, ofSeed[what]!), `machine at ${what}`).toBe(false);
     });
 
-    it('a Service that the seed does not know yet is refused, and not silent: a first packet that goes astray takes all others with it', async () => {
+    it('a Service unknown to the seed is refused and not dropped, so that no client hangs', async () => {
       const client = gardenClient();
       const [early] = (await run(client, { name: 'early' })) as [Pod];
       onTestFinished(() => client.delete(DEPLOYMENTS, 'early', 'default').then(() => undefined));
@@ -281,7 +281,7 @@ e2e('clusters side by side', () => {
       expect([code === 0, stderr]).toEqual([false, expect.stringContaining('connection refused')]);
     });
 
-    it('a policy that somebody deletes is put back, and the Seed says that policies are enforced', async () => {
+    it('a deleted NetworkPolicy is restored, and the Seed reports that policies are enforced', async () => {
       expect((await networkTried()).status).toBe('True');
       const garden = gardenClient();
       const { namespace } = pods[0]!.metadata;
@@ -298,7 +298,7 @@ e2e('clusters side by side', () => {
     });
   });
 
-  it('have no API server that runs outside of its own network', async () => {
+  it('do not start an API server outside of its own network', async () => {
     const inSeed = (await seedPods(twins[1])).find(({ metadata }) => metadata.labels?.app === COMPONENTS.apiServer)!;
     const { namespace } = inSeed.metadata;
     const garden = gardenClient();
@@ -333,7 +333,7 @@ e2e('clusters side by side', () => {
 });
 
 e2e("a tenant with Kubernetes' role edit in a namespace", () => {
-  it('makes a cluster there, and cannot say what it was granted, make a Shoot or raise a Quota', async () => {
+  it('creates a cluster, and cannot change its status, create a Shoot or raise a Quota', async () => {
     const namespace = uniqueName('tenant');
     const client = gardenClient();
     await client.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });

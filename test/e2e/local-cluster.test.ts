@@ -122,18 +122,18 @@ e2e('a local cluster with two nodes', () => {
   });
 
   // Kubelets that go on without their certificates are, and are five seconds late.
-  it('has refused nobody on the way there', () => {
+  it('had no refused request during its creation', () => {
     expect(refused).toBe(0);
   });
 
-  it('has its kubeconfig in a Secret as Cluster API has it', async () => {
+  it('has its kubeconfig in a Secret in the form of Cluster API', async () => {
     const secret = await gardenClient().get<Secret>(SECRETS, kubeconfigSecretName(cluster.name), cluster.namespace);
     expect(secret.type).toBe('cluster.x-k8s.io/secret');
     expect(secret.metadata.labels).toMatchObject({ [LABELS.clusterName]: cluster.name });
     expect(Object.keys(secret.data ?? {})).toEqual(['value']);
   });
 
-  it('can be used with kubectl by what "coppice kubeconfig" prints', async () => {
+  it('is usable with kubectl by the output of "coppice kubeconfig"', async () => {
     const file = await temporaryFile('printed.yaml', ok(await coppice(['kubeconfig', cluster.name])));
     const nodes = ok(await kubectl(['get', 'nodes', '--no-headers'], { kubeconfig: file }))
       .trim()
@@ -145,7 +145,7 @@ e2e('a local cluster with two nodes', () => {
     expect(tree).toMatch(/Pool\/default +2\/2 +True/);
   });
 
-  it('can be read but not changed by what "coppice kubeconfig --viewer --exec" prints, whose plugin kubectl runs', async () => {
+  it('is readable only by "coppice kubeconfig --viewer --exec", whose plugin kubectl runs', async () => {
     const cache = await mkdtemp(join(tmpdir(), 'coppice-cache-'));
     try {
       // kubectl keeps what it finds out at home, too.
@@ -167,7 +167,7 @@ e2e('a local cluster with two nodes', () => {
     }
   });
 
-  it('is in the inventory of the garden, with a way in that works and shows no Secrets', async () => {
+  it('is in the inventory of the garden, with working access that shows no Secrets', async () => {
     const { status } = await untilJoined(cluster);
     const offered = Object.fromEntries(
       status?.properties.map(({ name, value }: Record<string, string>) => [name, value]),
@@ -187,7 +187,7 @@ e2e('a local cluster with two nodes', () => {
     expect(ok(await coppice(['hubs']))).toMatch(new RegExp(`${cluster.name} +inventory +Joined`));
   });
 
-  it('lets a pod reach a pod on another node, under its own address', async () => {
+  it('lets a pod reach a pod on another node with its own address', async () => {
     const [one, other] = pods as [Pod, Pod];
     expect(one.spec.nodeName).not.toBe(other.spec.nodeName);
     for (const [from, to] of [
@@ -200,7 +200,7 @@ e2e('a local cluster with two nodes', () => {
     }
   });
 
-  it('lets pods reach a Service by its name, on both nodes', async () => {
+  it('lets pods on both nodes reach a Service by name', async () => {
     for (const from of pods) {
       const answered = new Set<string>();
       // kube-proxy chooses by chance: 20 times the same of two is one in half a million.
@@ -257,7 +257,7 @@ e2e('a local cluster with two nodes', () => {
       await rm(root, { recursive: true, force: true });
     });
 
-    it('of any registry that this machine reaches, and says in the pod what keeps it from others', async () => {
+    it('of any registry that this machine reaches, and shows in the pod why others fail', async () => {
       // It is on this machine, of which pods shall see nothing by themselves.
       await create('not-allowed', `${registry.host}/team/app:v1`);
       await says('not-allowed', 'coppice up --registry HOST:PORT');
@@ -271,7 +271,7 @@ e2e('a local cluster with two nodes', () => {
       await says('not-there', `there is no such image at ${registry.host}/team/none: check its name and tag`);
     });
 
-    it('that are private, for who has the login in an imagePullSecret', async () => {
+    it('that are private, with the login in an imagePullSecret', async () => {
       await create('no-login', `${own.host}/private/app:v1`);
       // In containerd's own words.
       await says('no-login', 'pull access denied, repository does not exist or may require authorization');
@@ -305,7 +305,7 @@ e2e('a local cluster with two nodes', () => {
       ok(await kubectl(['delete', 'pod', name, '--grace-period=1', '--wait'], { kubeconfig }));
     });
 
-    it('that "coppice load" brought: of an archive, of Docker, and of standard input', async () => {
+    it('imported by "coppice load" from an archive, Docker, or standard input', async () => {
       const archive = await madeArchive(IMAGES.echo.ref);
       const load = argsOnPage('docs/tasks/images.md', 'coppice load app.tar --cluster demo', {
         'app.tar': archive,
@@ -330,7 +330,7 @@ e2e('a local cluster with two nodes', () => {
     });
   });
 
-  it('is refused more nodes than this computer carries, in the words of the page', async () => {
+  it('refuses more nodes than this computer can run, as the page says', async () => {
     const scale = argsOnPage('docs/tasks/local-capacity.md', 'coppice scale demo --nodes 4000', { demo: cluster.name });
     const { code, stderr } = await coppice(scale);
     await changeCluster(cluster, { dataPlaneNodes: 2 });
@@ -339,13 +339,13 @@ e2e('a local cluster with two nodes', () => {
     await untilReady(cluster);
   });
 
-  it('is told at once that a name does not exist', async () => {
+  it('answers for a name that does not exist at once', async () => {
     const missing = await exec(pods[0]!, 'resolve', 'no-such-service.default.svc.cluster.local');
     expect(missing.code).toBe(1);
     expect(missing.stderr).toContain('no such host');
   });
 
-  it('shows logs', async () => {
+  it('serves logs', async () => {
     for (const pod of pods) {
       expect(ok(await kubectl(['logs', pod.metadata.name], { kubeconfig }))).toContain(`as ${pod.metadata.name}`);
     }
@@ -361,7 +361,7 @@ e2e('a local cluster with two nodes', () => {
     }
   });
 
-  it('reaches no other pod of the seed, whatever address a Node or a Pod claims', async () => {
+  it('reaches no foreign pod of the seed, whatever address a Node or a Pod claims', async () => {
     const other = (await seedPods(cluster)).find(
       ({ metadata }) => metadata.labels?.app === COMPONENTS.controllerManager,
     )!;
@@ -387,7 +387,7 @@ e2e('a local cluster with two nodes', () => {
     await client.delete(PODS, name, 'default', { gracePeriodSeconds: 0 });
   });
 
-  it('gives kubelets serving certificates by request', async () => {
+  it('issues serving certificates to kubelets by request', async () => {
     const { items } = await client.list<CertificateSigningRequest>(CSRS);
     const serving = items.filter((request) => request.spec.signerName === 'kubernetes.io/kubelet-serving');
     const nodes = await client.list<Node>(NODES);
@@ -402,12 +402,12 @@ e2e('a local cluster with two nodes', () => {
     expect(expectShortLived(issued.join(''))).toBeGreaterThanOrEqual(2 * nodes.items.length);
   });
 
-  it('has its API servers and kubelets known by certificates that end, and whose rights can be taken back', async () => {
+  it('uses only certificates that expire and whose rights can be revoked', async () => {
     const { data } = await gardenClient().get<Secret>(SECRETS, 'pki', seedNamespace(cluster));
     expect(expectShortLived(Object.values(decodeSecret(data)).join(''))).toBeGreaterThan(5);
   });
 
-  it('keeps what a pod wrote into a claim without a class for the next pod, and removes it with the claim', async () => {
+  it('keeps data in a claim without storage class for the next pod, and deletes it with the claim', async () => {
     await client.apply(claimOf('kept'));
     const sh = (pod: Pod | undefined, command: string) =>
       kubectl(['exec', pod?.metadata.name ?? '', '--', '/bin/sh', '-c', command], { kubeconfig });
@@ -429,11 +429,11 @@ e2e('a local cluster with two nodes', () => {
     await expect.poll(async () => (await client.list(PVS)).items).toEqual([]);
   });
 
-  it('says that NetworkPolicies have no effect, where people look', async () => {
+  it('reports that NetworkPolicies have no effect', async () => {
     expect(ok(await coppice(['describe', cluster.name]))).toMatch(/NetworkPoliciesEnforced +False +NoEnforcement/);
   });
 
-  it('says what it has, and what of it is free, to the millicore', async () => {
+  it('reports its total and available resources to the millicore', async () => {
     const matches = async (when: string) => {
       const expected = resourceFromDescription(ok(await kubectl(['describe', 'nodes'], { kubeconfig })));
       await until(

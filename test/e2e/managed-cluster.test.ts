@@ -94,7 +94,7 @@ async function killOperator(): Promise<void> {
   process.kill(status!.processes.find(({ name }) => name === 'operator')!.pid!, 'SIGKILL');
 }
 
-e2e('clusters of managed services, in clouds that hand out real control planes', () => {
+e2e('managed clusters, in fake clouds with real control planes,', () => {
   beforeAll(async () => {
     cloud = await fakeCloud();
     // Where an operator without a way to get.pulumi.com has its plugins.
@@ -115,7 +115,7 @@ e2e('clusters of managed services, in clouds that hand out real control planes',
 
   afterEach(() => cloud.faults.clear());
 
-  describe('EKS', () => {
+  describe('at EKS', () => {
     const blue: Name = { name: 'blue', namespace: NAMESPACE };
     let kubeconfig: string;
     const group = () => cloud.resource(POOL);
@@ -125,7 +125,7 @@ e2e('clusters of managed services, in clouds that hand out real control planes',
       await pointAt('aws', Object.fromEntries(AWS_SERVICES.map((service) => [service, aws(service, '')])));
     });
 
-    it('asks the cloud who the credentials are, before anything is made', async () => {
+    it('are created only after the cloud confirmed the account', async () => {
       await bind('aws', 'aws');
       const bindings = await follow<CredentialsBinding>(gardenClient(), CREDENTIALSBINDINGS);
       const accepted = await bindings.waitFor(
@@ -139,7 +139,7 @@ e2e('clusters of managed services, in clouds that hand out real control planes',
       expect(cloud.resources()).toEqual([]);
     });
 
-    it('makes one cluster, telling how far it is, though the operator is killed in the middle', async () => {
+    it('are created once, with progress, though the operator is killed meanwhile', async () => {
       // Longer than between two words of progress.
       cloud.faults.set({ latencyMs: { [CLUSTER]: 12_000 } });
       await apply(cluster('blue', 'aws'));
@@ -159,7 +159,7 @@ e2e('clusters of managed services, in clouds that hand out real control planes',
       expect(planes.names()).toHaveLength(1);
     });
 
-    it('gives a kubeconfig of its own with which kubectl sees the nodes', async () => {
+    it('have their own kubeconfig, with which kubectl lists the nodes', async () => {
       const { file, nodes } = await nodesOf(blue);
       kubeconfig = file;
       expect(ready(nodes)).toHaveLength(2);
@@ -167,7 +167,7 @@ e2e('clusters of managed services, in clouds that hand out real control planes',
       expect(whoami).toContain('system:serviceaccount:kube-system:coppice-admin');
     });
 
-    it('says what it has and what it costs', async () => {
+    it('report their resources and cost', async () => {
       const { spec } = await gardenClient().get<CloudProfile>(CLOUDPROFILES, 'aws');
       const found = await until(blue, (one) => one?.status?.cost && one, 'to have a cost');
       const price = spec.machineTypes.find(({ name }) => name === spec.defaults?.machineType)!.price!;
@@ -180,7 +180,7 @@ e2e('clusters of managed services, in clouds that hand out real control planes',
       });
     });
 
-    it('is scaled out and in by kubectl', async () => {
+    it('are scaled out and in by kubectl', async () => {
       for (const replicas of [3, 2]) {
         ok(await kubectl(['scale', 'workercluster', 'blue', '-n', NAMESPACE, `--replicas=${replicas}`]));
         await untilReady(blue);
@@ -189,7 +189,7 @@ e2e('clusters of managed services, in clouds that hand out real control planes',
       }
     });
 
-    it('reports what others change in the cloud, and mends it when it is told to', async () => {
+    it('report changes by others in the cloud, and revert them on request', async () => {
       const { name } = group();
       await cloud.edit(POOL, name, ({ labels }) => {
         labels.team = 'others';
@@ -205,7 +205,7 @@ e2e('clusters of managed services, in clouds that hand out real control planes',
       expect(group().inputs.labels.team).toBeUndefined();
     });
 
-    it('says whose fault it is when the credentials are revoked, and goes on once they are good again', async () => {
+    it('report revoked credentials as the cause, and continue once they are valid again', async () => {
       cloud.faults.set({ revoked: [cloud.account('aws').key] });
       ok(await kubectl(['scale', 'workercluster', 'blue', '-n', NAMESPACE, '--replicas=1']));
       const refused = await until(
@@ -232,7 +232,7 @@ e2e('clusters of managed services, in clouds that hand out real control planes',
       expect(ready((await nodesOf(blue)).nodes)).toHaveLength(1);
     });
 
-    it('leaves what a deletion by force left behind to the sweep, and nothing after it', async () => {
+    it('leave remains of a forced deletion to the sweep, and nothing afterwards', async () => {
       // In this order: of one that is not being deleted the operator takes hold again.
       await gardenClient().delete(WORKERCLUSTERS, 'blue', NAMESPACE);
       await gardenClient().mergePatch(WORKERCLUSTERS, 'blue', NAMESPACE, { metadata: { finalizers: null } });
@@ -267,8 +267,8 @@ e2e('clusters of managed services, in clouds that hand out real control planes',
       profile: 'azure',
       endpoints: async () => ({ ...(await cloud.web()).azure }),
     },
-  ])('$service', ({ name, profile, endpoints }) => {
-    it('makes a cluster, lets kubectl in, and takes all of it away', async () => {
+  ])('at $service', ({ name, profile, endpoints }) => {
+    it('are created, reached by kubectl, and deleted completely', async () => {
       const named: Name = { name: `green-${profile}`, namespace: NAMESPACE };
       const account = cloud.account(name);
       await pointAt(profile, await endpoints());

@@ -25,7 +25,7 @@ const HEALTH_SECONDS = 15;
 /** Nothing is repaired for ten minutes after the garden's API server was away, as it may have been in another file or on a busy machine. */
 const CALM_MS = 10 * 60_000;
 
-e2e('machines whose nodes are unwell', () => {
+e2e('machines with unhealthy nodes', () => {
   const shoot: Name = { name: uniqueName('repair'), namespace: 'default' };
   let client: KubeClient;
 
@@ -57,7 +57,7 @@ e2e('machines whose nodes are unwell', () => {
     client = await clusterClient(shoot);
   });
 
-  it('are restarted over their disks, one after the other: one whose node was deleted, one whose kubelet stopped', async () => {
+  it('are restarted over their disks one by one: one with a deleted node, one with a stopped kubelet', async () => {
     const nodes = await follow<Node>(client, NODES);
     const namespace = seedNamespace(shoot);
     const machines = await follow<Pod>(gardenClient(), PODS, { namespace });

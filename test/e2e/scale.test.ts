@@ -93,7 +93,7 @@ e2e(`${COUNT} clusters without control planes`, () => {
     };
   });
 
-  it('are all Ready although the operator was killed in the middle, and nothing was made twice', async () => {
+  it('are all Ready although the operator was killed meanwhile, and nothing was created twice', async () => {
     expect(inOurs(namespaces).map(({ metadata }) => metadata.name)).toHaveLength(COUNT);
     expect(new Set(inOurs(namespaces).map(({ metadata }) => metadata.annotations?.[VNI_ANNOTATION])).size).toBe(COUNT);
     expect([...authorities.values()].map((seen) => seen.size)).toEqual(Array.from({ length: COUNT }, () => 1));
@@ -102,7 +102,7 @@ e2e(`${COUNT} clusters without control planes`, () => {
     expect(shoots.items).toHaveLength(COUNT);
   });
 
-  it('have a kubeconfig of their own authority in a Secret with the usual label', async () => {
+  it('have a kubeconfig with their own CA in a Secret with the usual label', async () => {
     const found = await kubeconfigs();
     expect(found.map(({ metadata }) => metadata.name).sort()).toEqual(
       names.map(({ name }) => kubeconfigSecretName(name)).sort(),
@@ -117,7 +117,7 @@ e2e(`${COUNT} clusters without control planes`, () => {
     }
   });
 
-  it('run nothing, and say so wherever somebody may look', async () => {
+  it('run nothing, and report that everywhere', async () => {
     const client = gardenClient();
     for (const resource of [PODS, STATEFULSETS, SERVICES]) {
       const { items } = await client.list(resource, ofShoots);

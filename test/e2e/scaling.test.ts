@@ -31,8 +31,8 @@ const readyNames = (nodes: readonly Node[]) =>
     .map((node) => node.metadata.name)
     .sort();
 
-e2e('scaling', () => {
-  describe('a WorkerCluster, by "kubectl scale"', () => {
+e2e('the scaling of', () => {
+  describe('a WorkerCluster by "kubectl scale"', () => {
     let cluster: Name;
     let client: KubeClient;
     let first: string;
@@ -46,7 +46,7 @@ e2e('scaling', () => {
       first = (await client.list<Node>(NODES)).items[0]!.metadata.name;
     });
 
-    it('gets more nodes', async () => {
+    it('adds nodes', async () => {
       await scale(3);
       const found = await untilReady(cluster);
       expect(found.status?.nodes).toMatchObject({ desired: 3, current: 3, ready: 3 });
@@ -55,7 +55,7 @@ e2e('scaling', () => {
       expect(ok(told)).toBe('3');
     });
 
-    it('gives up the emptiest node, though it is not the youngest', async () => {
+    it('removes the emptiest node, though another is younger', async () => {
       const others = readyNames((await client.list<Node>(NODES)).items).filter((name) => name !== first);
       // More than the pods of the system that the first node may have: two of CoreDNS, and the provisioner of volumes.
       await Promise.all(others.map((node, i) => run(client, { name: `busy-${i}`, replicas: 4, node })));
@@ -66,7 +66,7 @@ e2e('scaling', () => {
       expect((await seedPods(cluster)).map((pod) => pod.metadata.name)).not.toContain(first);
     });
 
-    it('waits for a PodDisruptionBudget, and says so', async () => {
+    it('waits for a PodDisruptionBudget, and reports it', async () => {
       await client.apply(guard('guarded'), CREATED_BY);
       const guarded = await run(client, { name: 'guarded', replicas: 2, spread: true });
       await scale(1);
@@ -93,7 +93,7 @@ e2e('scaling', () => {
       expect(still.map((pod) => pod.metadata.uid).sort()).toEqual(guarded.map((pod) => pod.metadata.uid).sort());
     });
 
-    it('keeps the node when it is wanted again in the middle', async () => {
+    it('keeps the node when it is requested again meanwhile', async () => {
       const before = (await client.list<Node>(NODES)).items.map((node) => node.metadata.uid).sort();
       await scale(2);
       const found = await untilReady(cluster);
@@ -102,7 +102,7 @@ e2e('scaling', () => {
       expect(nodes.map((node) => node.metadata.uid).sort()).toEqual(before);
     });
 
-    it('goes on when the PodDisruptionBudget has gone', async () => {
+    it('continues when the PodDisruptionBudget is deleted', async () => {
       await scale(1);
       await until(cluster, (found) => isTrue(found?.status?.conditions, 'Draining'), 'to drain');
       await client.delete(PDBS, 'guarded', 'default');
@@ -112,7 +112,7 @@ e2e('scaling', () => {
       expect((await client.list<Node>(NODES)).items).toHaveLength(1);
     });
 
-    it('can do without nodes', async () => {
+    it('permits zero nodes', async () => {
       await scale(0);
       const found = await untilReady(cluster);
       expect(found.status?.nodes).toMatchObject({ desired: 0, current: 0, ready: 0 });
@@ -168,7 +168,7 @@ e2e('scaling', () => {
       client = await clusterClient(shoot);
     });
 
-    it('of another machine type has other machines, one by one, and drained', async () => {
+    it('to another machine type drains and replaces machines one by one', async () => {
       const [web] = await run(client, { name: 'web', replicas: 1 });
       const nodes = await follow<Node>(client, NODES);
       const old = nodes.list().map(({ metadata }) => metadata.name);
@@ -193,7 +193,7 @@ e2e('scaling', () => {
       expect((await untilShootReady(shoot)).status?.nodes).toEqual({ desired: 2, current: 2, ready: 2 });
     });
 
-    it('with a machineDrainTimeout ends a drain that a PodDisruptionBudget would hold for ever', async () => {
+    it('with a machineDrainTimeout ends a drain that a PodDisruptionBudget would block for ever', async () => {
       await client.apply(guard('guarded'), CREATED_BY);
       await run(client, { name: 'guarded', replicas: 2, spread: true });
 

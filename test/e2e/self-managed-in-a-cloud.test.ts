@@ -92,7 +92,7 @@ async function expectSecretAt(machines: RealMachines, name: string): Promise<voi
   expect(await machine.run(['bash', '-c', READ_HERE])).toContain(SAID);
 }
 
-describeAWS('a cluster whose control plane is on machines of a cloud, and boot', () => {
+describeAWS('a self-managed cluster whose machines boot in a cloud', () => {
   let cloud: FakeCloud;
   let account: Account;
   let machines: RealMachines;
@@ -119,7 +119,7 @@ describeAWS('a cluster whose control plane is on machines of a cloud, and boot',
   });
 
   it(
-    'comes from kubectl apply to Ready, by kubeadm on a machine that was told nothing but its user data',
+    'becomes Ready from kubectl apply, by kubeadm on a machine that got nothing but user data',
     async () => {
       await apply(wanted(own, 'aws'));
       const found = await timed('Ready', () => untilReady(own, BEGIN_MS));
@@ -147,7 +147,7 @@ describeAWS('a cluster whose control plane is on machines of a cloud, and boot',
 
   const mark = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'mark', namespace: 'default' } };
 
-  it('runs workloads on the other machines, whose logs can be read', async () => {
+  it('runs workloads on the other machines, and serves their logs', async () => {
     const [pod] = await run(cluster, { name: 'echo' });
     const [worker] = (await untilNodes(cluster, (all) => all.length === 2, 'to be two')).filter((one) => !isOwn(one));
     expect(pod!.spec.nodeName).toBe(nameOf(worker!));
@@ -159,13 +159,13 @@ describeAWS('a cluster whose control plane is on machines of a cloud, and boot',
     await expect.poll(async () => (await said()).stdout, { timeout: 60_000 }).toContain('ok');
   });
 
-  it('tells no machine to come the keys of the authorities', async () => {
+  it('gives no later machine the keys of the CAs', async () => {
     const templates = cloud.resources({ type: 'aws:ec2:LaunchTemplate' });
     expect(templates.map(({ name }) => name).filter((name) => name.includes('first'))).toEqual([]);
   });
 
   it(
-    'has what others changed changed back when somebody asks for it, with the machine that it has',
+    'reverts changes by others on request, with its existing machine',
     async () => {
       const made = () =>
         [...cloud.resources({ type: 'aws:ec2:SecurityGroup' }), ...cloud.resources({ type: 'aws:autoscaling:Group' })]
@@ -193,7 +193,7 @@ describeAWS('a cluster whose control plane is on machines of a cloud, and boot',
 
   // It makes three machines, one after the other, which takes ten minutes.
   rotates(it, { of: 4, turns: [1] })(
-    'encrypts Secrets with another key when somebody asks for one, on another machine at each step',
+    'rotates the encryption key of Secrets on request, with another machine at each step',
     async () => {
       const ownNodes = async () =>
         (await untilNodes(cluster, (all) => all.filter(isOwn).length === 1, 'to have one of the control plane'))
@@ -245,7 +245,7 @@ describeAWS('a cluster whose control plane is on machines of a cloud, and boot',
   );
 
   rotates(it, { of: 4, turns: [3] })(
-    'goes on without a machine that dies, takes it out of etcd, and another one joins',
+    'survives the death of a machine, removes it from etcd, and replaces it',
     async () => {
       const before = (await untilNodes(cluster, (all) => all.filter(isOwn).length === 3, 'to have three'))
         .filter(isOwn)
@@ -270,7 +270,7 @@ describeAWS('a cluster whose control plane is on machines of a cloud, and boot',
   );
 
   it(
-    'shrinks to one that has all data',
+    'shrinks to one with all data',
     async () => {
       await resize(own, 1);
       await timed('3 to 1', () => untilReady(own, BEGIN_MS));
@@ -282,7 +282,7 @@ describeAWS('a cluster whose control plane is on machines of a cloud, and boot',
   );
 
   it(
-    'leaves nothing in the cloud when it is deleted',
+    'leaves nothing in the cloud after its deletion',
     async () => {
       ok(await kubectl(['delete', 'workercluster', own.name, '-n', NAMESPACE], { timeoutMs: BEGIN_MS }));
       expect(cloud.resources().map(({ type, name }) => `${type} ${name}`)).toEqual([]);
@@ -293,7 +293,7 @@ describeAWS('a cluster whose control plane is on machines of a cloud, and boot',
 });
 
 // What Google does otherwise than AWS: names, an address of its own before a proxy, and groups that repair nothing by themselves.
-describeGoogle('a cluster whose control plane is on machines at Google, and boot', () => {
+describeGoogle('a self-managed cluster whose machines boot at Google', () => {
   let { cloud, account, machines, endpoint }: Partial<CloudTestbed & { endpoint: string }> = {};
   let cluster: KubeClient;
   const atEnd: (() => Promise<unknown>)[] = [];
@@ -313,7 +313,7 @@ describeGoogle('a cluster whose control plane is on machines at Google, and boot
   });
 
   it(
-    'comes from kubectl apply to Ready nodes that are called as their instances',
+    'becomes Ready from kubectl apply, with nodes named as their instances',
     async () => {
       await apply(wanted(atGoogle, 'gcp'));
       const { status } = await timed('Ready at Google', () => untilReady(atGoogle, BEGIN_MS));
@@ -348,7 +348,7 @@ describeGoogle('a cluster whose control plane is on machines at Google, and boot
   );
 
   it(
-    'leaves nothing in the cloud when it is deleted',
+    'leaves nothing in the cloud after its deletion',
     async () => {
       const { name, namespace } = atGoogle;
       ok(await kubectl(['delete', 'workercluster', name, '-n', namespace], { timeoutMs: BEGIN_MS }));

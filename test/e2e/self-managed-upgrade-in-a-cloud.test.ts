@@ -76,7 +76,7 @@ canRun(`an upgrade of a control plane on machines of a cloud, which boot${why}`,
   const servers = async () => (await upgraded.client.list<Pod>(PODS, SERVERS)).items;
 
   it(
-    'has another machine join it by the newer kubeadm, end the earlier one, and only then replaces nodes for workloads',
+    'adds a machine with the newer kubeadm, ends the earlier one, and only then replaces workload nodes',
     async () => {
       const [before] = await names(CONTROL_PLANE);
       expect(await kubelets(upgraded)).toEqual(Array(2).fill(`v${OLD}`));
@@ -107,7 +107,7 @@ canRun(`an upgrade of a control plane on machines of a cloud, which boot${why}`,
   );
 
   it(
-    'leaves nothing in the cloud when it is deleted',
+    "leaves nothing in the cloud after the cluster's deletion",
     async () => {
       ok(await kubectl(['delete', 'workercluster', own.name, '-n', own.namespace], { timeoutMs: MAKE_MS }));
       expect(cloud.resources().map(({ type, name }) => `${type} ${name}`)).toEqual([]);

@@ -45,7 +45,7 @@ const machine = (ordinal: number) => controlPlaneMachineName(CONTROL_PLANE_WORKE
 
   // One after the other: each is three machines at times, with an etcd that two cores must answer in time.
   it(
-    'has a single machine made anew while others stand in for it, and drains and replaces nodes after it',
+    'replaces a single machine while others take its place, and then drains and replaces nodes',
     async () => {
       const single = await whenReady(await begin(1, 1));
       await runGuarded(single);
@@ -65,7 +65,7 @@ const machine = (ordinal: number) => controlPlaneMachineName(CONTROL_PLANE_WORKE
     MAKE_MS,
   );
 
-  describe('of three', () => {
+  describe('of three machines', () => {
     let threefold: Upgraded;
 
     beforeAll(async () => {
@@ -74,7 +74,7 @@ const machine = (ordinal: number) => controlPlaneMachineName(CONTROL_PLANE_WORKE
       return () => threefold.writer.stop();
     }, MAKE_MS);
 
-    it('has three machines made anew, one after the other, while others answer', async () => {
+    it('replaces them one by one, while others answer', async () => {
       expect(await kubelets(threefold)).toEqual(Array(3).fill(`v${OLD}`));
       await upgrade(threefold, async () => {
         await until(
@@ -101,7 +101,7 @@ const machine = (ordinal: number) => controlPlaneMachineName(CONTROL_PLANE_WORKE
       expect(config.data?.ClusterConfiguration).toContain(`kubernetesVersion: v${NEW}`);
     });
 
-    it('has no way back, and says so', async () => {
+    it('cannot be reverted, and says so', async () => {
       await expect(changeCluster(threefold.cluster, { kubernetes: { version: OLD } })).rejects.toThrow('no downgrade');
       await deleteCluster(threefold.cluster);
     });

@@ -98,7 +98,7 @@ async function expectSecretAt(cluster: Name, ordinal: number, kubeconfig: string
   expect(ok(await kubectl(read, { kubeconfig }))).toContain(SAID);
 }
 
-e2e('a cluster whose control plane is on a machine of its own', () => {
+e2e('a self-managed cluster', () => {
   let cluster: Name;
   let client: KubeClient;
   let kubeconfig: string;
@@ -112,7 +112,7 @@ e2e('a cluster whose control plane is on a machine of its own', () => {
     kubeconfig = await kubeconfigFile(cluster);
   }, BEGIN_MS);
 
-  it('says so, and counts machines for workloads only', async () => {
+  it('reports its mode, and counts workload machines only', async () => {
     const { status } = await untilReady(cluster);
     expect(status).toMatchObject({
       phase: 'Ready',
@@ -131,7 +131,7 @@ e2e('a cluster whose control plane is on a machine of its own', () => {
       expect(status?.conditions).toContainEqual(expect.objectContaining({ type, status: 'True' }));
   });
 
-  it('shows its control plane to kubectl, as kubeadm marks it', async () => {
+  it('shows its control plane to kubectl with the marks of kubeadm', async () => {
     const file = await temporaryFile('self-managed.yaml', ok(await coppice(['kubeconfig', cluster.name])));
     const nodes = ok(await kubectl(['get', 'nodes', '--no-headers'], { kubeconfig: file }))
       .trim()
@@ -152,7 +152,7 @@ e2e('a cluster whose control plane is on a machine of its own', () => {
       expect(items.map((pod) => pod.metadata.name)).toContain(`${component}-${machine(0)}`);
   });
 
-  it('runs pods on its other node, and shows logs of both', async () => {
+  it('runs pods on its other node, and serves logs of both', async () => {
     await client.apply(echoService('echo'));
     const [pod] = await run(client, { name: 'echo' });
     expect(pod!.spec.nodeName).not.toBe(machine(0));
@@ -171,18 +171,18 @@ e2e('a cluster whose control plane is on a machine of its own', () => {
     await expectSecretAt(cluster, 0, kubeconfig);
   });
 
-  it('has no certificate on it that lasts longer than 60 days, and no member of system:masters', async () => {
+  it('has no certificate valid for more than 60 days, and no member of system:masters', async () => {
     // Those of kubeadm, of its kubeconfigs, and both of its kubelet.
     expect(expectShortLived(await onMachine(cluster, 0, 'bash', '-c', CERTIFICATES_HERE))).toBeGreaterThan(10);
   });
 
-  it('gives a claim without a class a volume of its other node', async () => {
+  it('provides a claim without storage class with a volume on its other node', async () => {
     await client.apply(claimOf('data'));
     const [pod] = await run(client, { name: 'client', claim: 'data' });
     expect(pod!.spec.nodeName).not.toBe(machine(0));
   });
 
-  it('costs no write while nothing changes', async () => {
+  it('causes no write without changes', async () => {
     const places = [gardenClient(), client];
     await Promise.all(places.map(quiet));
     const since = Date.now();
@@ -194,7 +194,7 @@ e2e('a cluster whose control plane is on a machine of its own', () => {
     expect(await eventsSince(gardenClient(), since)).toEqual([]);
   });
 
-  it('comes back with its data when its control plane machine is killed', async () => {
+  it('restores its data when its control plane machine is killed', async () => {
     const note = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kept', namespace: 'default' } };
     await client.create({ ...note, data: { text: 'before' } } as ConfigMap);
     const before = (await seedPods(cluster)).find((pod) => pod.metadata.name === machine(0))!;
@@ -217,7 +217,7 @@ e2e('a cluster whose control plane is on a machine of its own', () => {
     expect(expectShortLived(await onMachine(cluster, 0, 'cat', KUBELET))).toBe(1);
   });
 
-  it('says that it is lost when its volume is, and does not begin anew', async () => {
+  it('reports the loss of its volume, and does not start anew', async () => {
     const namespace = seedNamespace(cluster);
     await gardenClient().delete(PVCS, `var-${machine(0)}`, namespace);
     await gardenClient().delete(PODS, machine(0), namespace, { gracePeriodSeconds: 0 });
@@ -244,7 +244,7 @@ e2e('a cluster whose control plane is on a machine of its own', () => {
   });
 });
 
-e2e('the number of machines of a control plane', () => {
+e2e('the number of control plane machines', () => {
   let cluster: Name;
   let client: KubeClient;
   const controlPlaneNodes = async () =>
@@ -268,18 +268,18 @@ e2e('the number of machines of a control plane', () => {
     expect(nodes.every((node) => conditionIsTrue(node, 'Ready'))).toBe(true);
   });
 
-  it('has no certificate on those that joined that lasts longer than 60 days', async () => {
+  it('grows by machines without certificates valid for more than 60 days', async () => {
     for (const ordinal of [1, 2])
       expect(expectShortLived(await onMachine(cluster, ordinal, 'bash', '-c', CERTIFICATES_HERE))).toBeGreaterThan(10);
   });
 
-  it('has Secrets encrypted on the disks of those that joined, whose API servers read them', async () => {
+  it('grows by machines with encrypted Secrets, which their API servers read', async () => {
     const kubeconfig = await kubeconfigFile(cluster);
     for (const ordinal of [0, 1, 2]) await expectSecretAt(cluster, ordinal, kubeconfig);
   });
 
   rotates(it, { of: 2, turns: [0] })(
-    'encrypts Secrets with another key when somebody asks for one, while others write',
+    'permits a requested rotation of the encryption key of Secrets during writes',
     async () => {
       const [earlier] = await keysAt(cluster, 0);
       const writer = new Writer(client);
@@ -320,7 +320,7 @@ e2e('the number of machines of a control plane', () => {
     },
   );
 
-  it('serves while the first machine is away', async () => {
+  it('is sufficient while the first machine is absent', async () => {
     await gardenClient().delete(PODS, machine(0), seedNamespace(cluster), { gracePeriodSeconds: 0 });
     await until(cluster, (found) => found?.status?.controlPlane?.ready === 2, 'to say that one is away');
     expect((await client.get<ConfigMap>(CONFIGMAPS, 'kept', 'default')).data).toEqual({ text: 'of one' });
@@ -328,7 +328,7 @@ e2e('the number of machines of a control plane', () => {
     await untilReady(cluster);
   });
 
-  it('takes a machine that has lost its volume back as somebody new', async () => {
+  it('is restored by a new member after a machine lost its volume', async () => {
     const namespace = seedNamespace(cluster);
     const claim = `var-${machine(1)}`;
     const before = await gardenClient().get(PVCS, claim, namespace);
@@ -347,7 +347,7 @@ e2e('the number of machines of a control plane', () => {
     expect((await client.get<ConfigMap>(CONFIGMAPS, 'kept', 'default')).data).toEqual({ text: 'of one' });
   });
 
-  it('shrinks from 3 to 1, with what was written', async () => {
+  it('shrinks from 3 to 1, and written data stays', async () => {
     await changeCluster(cluster, { controlPlaneNodes: 1 });
     const found = await untilReady(cluster, BEGIN_MS);
     expect(found.status?.controlPlane).toEqual({ desired: 1, ready: 1 });

@@ -25,7 +25,7 @@ import {
 } from '../kit/garden.ts';
 import { argsOnPage } from '../kit/task-pages/on-page.ts';
 
-e2e("the seeds' own manifest, at a simulated cloud", () => {
+e2e('a manifest with a simulated cloud', () => {
   const cluster: Name = { name: 'demo-worker-cluster', namespace: 'default' };
   let client: KubeClient;
 
@@ -39,7 +39,7 @@ e2e("the seeds' own manifest, at a simulated cloud", () => {
   const nodes = async () => (await client.list<Node>(NODES)).items;
   const isReady = (node: Node) => findCondition(node.status?.conditions as [], 'Ready')?.status === 'True';
 
-  it('is applied as it was written', async () => {
+  it('is applied unchanged', async () => {
     const found = await gardenClient().get<WorkerCluster>(WORKERCLUSTERS, cluster.name, cluster.namespace);
     expect(found.spec).toEqual({ cloudProvider: 'aws', controlPlaneNodes: 3, dataPlaneNodes: 20 });
     expect(found.status).toMatchObject({
@@ -49,7 +49,7 @@ e2e("the seeds' own manifest, at a simulated cloud", () => {
     });
   });
 
-  it('has a real control plane of three etcd members and three API servers', async () => {
+  it('creates a real control plane of three etcd members and three API servers', async () => {
     const pods = await seedPods(cluster);
     const ready = (app: string) =>
       pods.filter(
@@ -63,7 +63,7 @@ e2e("the seeds' own manifest, at a simulated cloud", () => {
     expect(String(health)).toContain('ok');
   });
 
-  it('runs that as nobody, in a namespace that lets no pod ask for more', async () => {
+  it('runs the control plane unprivileged, in a namespace that permits no more', async () => {
     const pods = await seedPods(cluster);
     const users = pods.flatMap(({ status }) => (status?.containerStatuses ?? []) as { user?: object }[]);
     expect(users.length).toBeGreaterThanOrEqual(pods.length);
@@ -78,7 +78,7 @@ e2e("the seeds' own manifest, at a simulated cloud", () => {
     await expect(asked).rejects.toThrow('violates PodSecurity "restricted');
   });
 
-  it("has 20 nodes with their machine type's capacity, over all zones", async () => {
+  it('creates 20 nodes with the capacity of their machine type, over all zones', async () => {
     const profile = (await profileManifests()).find(({ metadata }) => metadata.name === 'aws')!;
     const defaults = profile.spec.defaults!;
     const { machineType, region } = defaults;
@@ -98,7 +98,7 @@ e2e("the seeds' own manifest, at a simulated cloud", () => {
     expect([...zones].sort()).toEqual(known?.zones?.map(({ name }) => name).sort());
   });
 
-  it('says loudly that it is simulated, in status and on the command line', async () => {
+  it('creates a cluster marked as simulated in status and on the command line', async () => {
     const { status } = await gardenClient().get<WorkerCluster>(WORKERCLUSTERS, cluster.name, cluster.namespace);
     expect(status).toMatchObject({ simulated: true, provider: 'simulated' });
     expect(findCondition(status?.conditions, 'Simulated')).toMatchObject({
@@ -112,7 +112,7 @@ e2e("the seeds' own manifest, at a simulated cloud", () => {
     expect(ok(await kubectl(['get', 'workerclusters', cluster.name]))).toMatch(/SIMULATED.*\n.* true /);
   });
 
-  it('takes pods, which seem to run', async () => {
+  it('creates nodes that accept pods, which seem to run', async () => {
     const kubeconfig = await kubeconfigFile(cluster);
     ok(await kubectl(['create', 'deployment', 'web', '--image=example.org/web:1', '--replicas=40'], { kubeconfig }));
     const pods = await follow<Pod>(client, PODS, { namespace: 'default' });
@@ -126,7 +126,7 @@ e2e("the seeds' own manifest, at a simulated cloud", () => {
     expect(new Set(running.map((pod) => pod.spec.nodeName)).size).toBeGreaterThan(10);
   });
 
-  it('has pods Ready again from which the controller manager took that, as after an outage of the API server', async () => {
+  it('keeps pods Ready after an outage of the API server', async () => {
     const pods = await follow<Pod>(client, PODS, { namespace: 'kube-system', labelSelector: 'k8s-app=kube-dns' });
     const { name } = pods.list()[0]!.metadata;
     const readyOf = (pod: Pod | undefined) => pod?.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
@@ -142,7 +142,7 @@ e2e("the seeds' own manifest, at a simulated cloud", () => {
     await pods.waitFor(isAgain, { timeoutMs: 60_000, what: 'the pod to be Ready again' });
   });
 
-  it('says that nothing runs which its API server could reach, and reaches no pod of the seed either', async () => {
+  it('permits no connection from its API server, and reports that nothing runs', async () => {
     const got = (path: string) =>
       client.request<string>('GET', path, { retries: 0 }).catch(({ message }: Error) => message);
     const nothing = 'no-pods-run-in-a-simulated-cluster';
@@ -186,7 +186,7 @@ e2e("the seeds' own manifest, at a simulated cloud", () => {
     expect((await nodes()).filter(isReady)).toHaveLength(30);
   });
 
-  it('sleeps, wakes as large as it was asked to be meanwhile, and is deleted asleep', async () => {
+  it('sleeps, wakes with the size requested meanwhile, and can be deleted asleep', async () => {
     const asleep = (since = 0) =>
       until(
         cluster,

@@ -34,7 +34,7 @@ e2e('a tenant with role edit in a namespace of the garden, which is its own seed
     return () => gardenClient().delete(NAMESPACES, namespace);
   });
 
-  it('takes no addresses of the seed by a Service', async () => {
+  it('cannot redirect addresses of the seed by a Service', async () => {
     const spec = { selector: { app: 'thief' }, ports: [{ port: 6443 }], externalIPs: ['10.0.0.1'] };
     const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'thief', namespace }, spec };
     expect(await create(service)).toMatch(/external IPs is denied/i);
@@ -51,12 +51,12 @@ e2e('a tenant with role edit in a namespace of the garden, which is its own seed
     ['services', ['--subresource=status']],
     ['ingresses.networking.k8s.io', ['--subresource=status']],
     ['pods', ['--subresource=status']],
-  ])('writes no %s, by which a Service would lead to other addresses', async (resource, more) => {
+  ])('cannot write %s, by which a Service would redirect to other addresses', async (resource, more) => {
     for (const verb of ['create', 'patch', 'update'])
       expect(await tenant('auth', 'can-i', verb, resource, ...more)).toMatch(/^no/);
   });
 
-  it('takes no port of the node: images go on coming by the mirror at port 5000, by TLS', async () => {
+  it("cannot take a node's port: images still come from the mirror at port 5000 by TLS", async () => {
     const { spec } = await gardenClient().get<Seed>(SEEDS, 'local');
     expect(spec.provider.providerConfig).toMatchObject({ imageMirror: expect.stringMatching(/^https:.*:5000$/) });
     const run = async (name: string, more: object = {}) => {
@@ -70,7 +70,7 @@ e2e('a tenant with role edit in a namespace of the garden, which is its own seed
     await run('other');
   });
 
-  it('stores no large certificate request, and none for a signer of Kubernetes', async () => {
+  it('cannot store a large certificate request, or one for a signer of Kubernetes', async () => {
     const { request: pem } = await newCertificateRequest('x');
     const csr = (signerName: string, text: string) => ({
       apiVersion: 'certificates.k8s.io/v1',

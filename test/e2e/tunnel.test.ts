@@ -65,12 +65,12 @@ e2e('a hosted cluster whose machines are outside of its seed', () => {
     await outside?.stop();
   });
 
-  it('has a tunnel that its machines have opened, and says so', async () => {
+  it('has a tunnel opened by its machines, and reports it', async () => {
     expect((await system('Healthy')).message).toBe('cluster DNS serves, the tunnel from the API server is open');
     expect((await client.list<Pod>(PODS, AGENTS)).items).toHaveLength(1);
   });
 
-  it('shows logs, executes, and reaches kubelets by name of their node', async () => {
+  it('serves logs and exec, and reaches kubelets by node name', async () => {
     expect(ok(await logs())).toContain(`as ${pod.metadata.name}`);
     const said = ok(
       await inCluster('exec', pod.metadata.name, '--', '/usr/local/bin/echo', 'get', 'http://127.0.0.1:8080/inside'),
@@ -86,14 +86,14 @@ e2e('a hosted cluster whose machines are outside of its seed', () => {
     forward.end();
   });
 
-  it('reaches pods and Services from where the agent is', async () => {
+  it("reaches pods and Services from the agent's location", async () => {
     const [agent] = (await client.list<Pod>(PODS, AGENTS)).items;
     const said = await client.request<string>('GET', '/api/v1/namespaces/default/services/echo:80/proxy/hello');
     expect(said).toContain('path=/hello');
     expect(said).toContain(`client=${agent!.status!.podIP}:`);
   });
 
-  it('asks webhooks in the cluster', async () => {
+  it('calls webhooks in the cluster', async () => {
     const labels = { webhook: name };
     await client.request('POST', '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', {
       body: validatingWebhook('echo', { name: 'echo', port: 80 }, labels),
@@ -107,7 +107,7 @@ e2e('a hosted cluster whose machines are outside of its seed', () => {
       .toContain('server gave HTTP response to HTTPS client');
   });
 
-  it('takes nobody for an agent who is not', async () => {
+  it('accepts nobody else as an agent', async () => {
     const { spec } = await client.get<Deployment>(DEPLOYMENTS, AGENT, 'kube-system');
     await client.create({
       apiVersion: 'v1',
@@ -123,7 +123,7 @@ e2e('a hosted cluster whose machines are outside of its seed', () => {
     await client.delete(PODS, 'stranger', 'kube-system');
   });
 
-  it('says what does not work while nobody holds the tunnel open, and works again when somebody does', async () => {
+  it('reports what fails without a tunnel, and recovers when it is opened', async () => {
     const scale = (replicas: number) =>
       client.mergePatch<Deployment>(DEPLOYMENTS, AGENT, 'kube-system', { spec: { replicas } });
     await scale(0);
@@ -136,7 +136,7 @@ e2e('a hosted cluster whose machines are outside of its seed', () => {
     expect(ok(await logs())).toContain(`as ${pod.metadata.name}`);
   });
 
-  it('has one to each of three API servers', async () => {
+  it('has a tunnel to each of three API servers', async () => {
     await outside.apply(name, { replicas: 3 });
     await outside.until(
       name,

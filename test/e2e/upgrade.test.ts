@@ -32,7 +32,7 @@ const NOT_AWAY_MS = 2_000;
     return () => Promise.all([single, threefold].map(({ writer }) => writer.stop()));
   }, MAKE_MS);
 
-  it('takes a single API server away for less than 5 s, and drains and replaces nodes after it', async () => {
+  it('interrupts a single API server for less than 5 s, and then drains and replaces nodes', async () => {
     await runGuarded(single);
     expect(await kubelets(single)).toEqual([`v${OLD}`]);
     await upgrade(single, () => letGo(single));
@@ -41,7 +41,7 @@ const NOT_AWAY_MS = 2_000;
     await untilPods(single.client, 'guarded', ({ length }) => length === 1, 'to be Ready again');
   });
 
-  it('has one of three API servers answer all the time', async () => {
+  it('keeps one of three API servers available all the time', async () => {
     await upgrade(threefold);
     // A request that is on its way to a server that ends may be lost; the next one, 10 ms later, is not.
     expect(threefold.writer.mostRefusedInARow).toBeLessThan(2);
