@@ -95,7 +95,7 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
     expect(secrets.filter((one) => one.includes(name))).toEqual([]);
   };
 
-  it('buys nothing while the private cluster takes all', async () => {
+  it('buy nothing while the private cluster has room for all', async () => {
     await propagate('web', 6, '500m', { replicaScheduling: BY_WEIGHT });
     await took(Date.now(), () => own.podsOf('web'), { running: 6, pending: 0 });
     await took(Date.now(), counts('3'), true);
@@ -120,7 +120,7 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
     expect(bought.names).toEqual([]);
   });
 
-  it('buys a cluster for a division that does not fit, and Karmada fills it', async () => {
+  it('buy a cluster for a division that does not fit, and Karmada fills it', async () => {
     const from = Date.now();
     await scale('web', 14);
     await expect
@@ -134,7 +134,7 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
     saw(`all 14 run ${await took(from, () => running('web', name), 14)} s after the peak`);
   });
 
-  it('keeps it while a part of the work is on it, and gives it back when there is none', async () => {
+  it('keep the cluster while it has work, and return it afterwards', async () => {
     const [name] = bought.names as [string];
     await scale('web', 6);
     await took(Date.now(), () => running('web', name), 6);
@@ -148,7 +148,7 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
     await givesBack(name, from);
   });
 
-  it('buys nothing for work that is duplicated, which never waits for room', async () => {
+  it('buy nothing for duplicated work, which never waits for room', async () => {
     await propagate('copy', 3, '1500m', { replicaScheduling: DUPLICATED, ...ON_OWN });
     await took(Date.now(), () => own.podsOf('copy'), { running: 2, pending: 1 });
     await took(Date.now(), counts('3'), true);
@@ -160,7 +160,7 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
     saw(`spread, Duplicated onto two clusters at least. Karmada: ${(await refusal('spread')).message}`);
   });
 
-  it('buys nothing for GPUs, which this Karmada does not find in clusters whose grades are of CPU and memory', async () => {
+  it('buy nothing for GPUs, which Karmada does not see with grades of CPU and memory', async () => {
     const gpus = { 'nvidia.com/gpu': '2' };
     const status = { allocatable: gpus, capacity: gpus };
     await testbed.member.client.mergePatch(NODES, 'one', undefined, { status }, { subresource: 'status' });
@@ -177,7 +177,7 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
     await took(Date.now(), said, []);
   });
 
-  it('buys nothing for work whose nodeSelector the nodes that it could buy do not meet', async () => {
+  it('buy nothing for work whose nodeSelector no purchasable node matches', async () => {
     const picky = { name: 'picky', replicas: 2, cpu: '1500m', nodeSelector: { disk: 'ssd' } };
     await propagateTo(client(), picky, { replicaScheduling: BY_WEIGHT });
     await expect.poll(() => refusal('picky'), { timeout: PATIENCE_MS }).toMatchObject({ reason: 'Unschedulable' });
@@ -191,7 +191,7 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
     await took(Date.now(), said, []);
   });
 
-  it('buys a cluster for work that overflows, and for work whose later affinity takes it', async () => {
+  it('buy a cluster for overflowing work, and for work with a later affinity that matches', async () => {
     const from = Date.now();
     await propagate('spill', 4, '800m', OVERFLOWING);
     await propagate('turn', 2, '900m', { ...IN_TURN, replicaScheduling: BY_WEIGHT });
@@ -219,7 +219,7 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
     saw(`spread and the rest of copy wait still; DemandMet=${said?.status}: ${said?.message}`);
   });
 
-  it('gives it back when what overflowed has room again', async () => {
+  it('return the cluster when the overflow has room again', async () => {
     const [name] = bought.names as [string];
     const from = Date.now();
     await client().delete(DEPLOYMENTS, 'turn', 'shop');
@@ -229,7 +229,7 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
     await givesBack(name, from);
   });
 
-  it('buys nothing for work of less priority than the policy buys for', async () => {
+  it("buy nothing for work below the policy's priority", async () => {
     const urgent = {
       apiVersion: 'scheduling.k8s.io/v1',
       kind: 'PriorityClass',
@@ -248,7 +248,7 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
     expect(bought.names).toEqual([]);
   });
 
-  it('buys as many nodes as Karmada counts on, which counts less of a node than is free', async () => {
+  it('buy as many nodes as Karmada requires, which counts less of a node than is free', async () => {
     const from = Date.now();
     // Two of them fit beside what the system has of a node; Karmada counts seven eighths of it, in which there is room for one.
     // They go to nodes of a pool alone, such as the candidate has.
@@ -266,7 +266,7 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy', () => {
     await client().delete(DEPLOYMENTS, 'odd', 'shop');
   });
 
-  it('gives all back when the policy is deleted, and then nothing is left', async () => {
+  it('return all clusters when the policy is deleted, and leave nothing', async () => {
     const { spend, decisions: all = [] } = (await policy())!.status!;
     const actions = all.map(({ action }) => action).filter((action) => action !== 'Refuse');
     expect(actions).toEqual(['Buy', 'Remove', 'Buy', 'Remove', 'Buy']);

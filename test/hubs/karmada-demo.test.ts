@@ -83,7 +83,7 @@ describe.skipIf(!programs || (await whyNoNodes()) !== undefined)('coppice demo b
   };
 
   it(
-    'plays a peak that the real Karmada moves, and leaves nothing',
+    'plays a peak that the real Karmada places, and leaves nothing',
     async () => {
       const lines: string[] = [];
       expect(await play((line) => lines.push(line))).toBe(0);
@@ -98,7 +98,7 @@ describe.skipIf(!programs || (await whyNoNodes()) !== undefined)('coppice demo b
   );
 
   it(
-    'leaves nothing when it is given up in the middle',
+    'leaves nothing when it is interrupted',
     async () => {
       const code = await play((line, stop) => {
         if (/\] peak-.* is bought/.test(line)) stop();

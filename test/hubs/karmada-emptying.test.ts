@@ -20,7 +20,7 @@ const LEAVES_MS = 240_000;
  * After a peak the real Karmada leaves a part of the work on the cluster that was bought: a policy has it emptied. Each test goes on where
  * the one before ended.
  */
-describe.skipIf(!programs)('the real Karmada and a BurstPolicy that empties', () => {
+describe.skipIf(!programs)('the real Karmada and a BurstPolicy that drains clusters', () => {
   let burst: BurstOnHub;
   let testbed: HubTestbed;
   let own: SchedulingMember;
@@ -64,7 +64,7 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy that empties', ()
       spec: { minAvailable, selector: { matchLabels: { app: 'web' } } },
     });
 
-  it('leaves a part of the work on the cluster that was bought for a peak', async () => {
+  it('leave a part of the work on the cluster bought for a peak', async () => {
     await propagate(client(), { name: 'web', replicas: 6, cpu: '500m' }, { replicaScheduling: BY_WEIGHT });
     await poll(running).toBe(6);
     // It looks every two seconds, and places by what it saw last.
@@ -86,14 +86,14 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy that empties', ()
     expect(await placed()).toHaveProperty(memberName());
   });
 
-  it('disturbs no pod whose PodDisruptionBudget forbids it', async () => {
+  it('evict no pod whose PodDisruptionBudget forbids it', async () => {
     await poll(stays).toContain('PodDisruptionBudget shop/web');
     saw(`${name} stays: ${await stays()}`);
     expect(await done()).toEqual(['Buy']);
     expect(await placed()).toHaveProperty(memberName());
   });
 
-  it('has Karmada move the work to where there is room, and gives the cluster back when nothing is left on it', async () => {
+  it('move the work to free capacity, and return the empty cluster', async () => {
     const member = memberName();
     let least = running();
     const watching = new AbortController();
@@ -120,7 +120,7 @@ describe.skipIf(!programs)('the real Karmada and a BurstPolicy that empties', ()
     expect(secrets.filter((one) => one.includes(name))).toEqual([]);
   });
 
-  it('is at rest after that: all of the work runs, and nothing is bought for it again', async () => {
+  it('settle: all of the work runs, and nothing is bought for it again', async () => {
     const said = async () => (await bindingOf(client(), 'web'))?.spec.clusters;
     await poll(async () => (await policy())?.status?.clusterCount).toBe(0);
     expect(await said()).toEqual([{ name: 'shop--demo', replicas: 4 }]);

@@ -68,7 +68,7 @@ describe.skipIf(!programs)('the real Karmada, a BurstPolicy and a custom kind', 
     (await binding())?.status?.conditions?.find(({ type }) => type === 'Scheduled')?.message ?? '';
   const said = async () => (await burst.policy())?.status?.demand?.[0]?.message ?? '';
 
-  it('buys nothing for work that a new cluster would not serve, and says so', async () => {
+  it('buy nothing for work of a kind that a new cluster would not serve, and report it', async () => {
     await client().create(DEFINITION, { resource: CRDS });
     await soon(() =>
       client()
@@ -118,7 +118,7 @@ describe.skipIf(!programs)('the real Karmada, a BurstPolicy and a custom kind', 
     expect(bought.names).toEqual([]);
   });
 
-  it('buys one when Karmada brings the definition to such clusters, and Karmada places the work there', async () => {
+  it('buy a cluster when Karmada delivers the CRD to new clusters, and place the work there', async () => {
     const from = Date.now();
     await client().create(
       {

@@ -95,7 +95,7 @@ export function placesWork(mode: SyncModeUnderTest): void {
       return Date.now() - from;
     };
 
-    it('takes two clusters, and opens them when it counts what their nodes offer', async () => {
+    it('joins two clusters, and opens them when it counts their nodes', async () => {
       const made = Date.now();
       await testbed.makeHub();
       await make('demo', testbed.member, { tier: 'own' });
@@ -110,7 +110,7 @@ export function placesWork(mode: SyncModeUnderTest): void {
       await mode.hasJoined(testbed.garden, small);
     });
 
-    it('divides work onto both by what is free, also onto nodes that its own grades count as nothing', async () => {
+    it('divides work by free capacity, also onto nodes outside of its own grades', async () => {
       const from = Date.now();
       await propagate('web', WEB_REPLICAS, '250m', { replicaScheduling: BY_WEIGHT });
       const both = { 'shop--demo': expect.any(Number), 'shop--small': expect.any(Number) };
@@ -120,7 +120,7 @@ export function placesWork(mode: SyncModeUnderTest): void {
       for (const member of [testbed.member, small]) expect(await deployed(member, 'web')).toBeDefined();
     });
 
-    it('duplicates work in both', async () => {
+    it('duplicates work to both', async () => {
       await propagate('agent', 2, '100m', { replicaScheduling: DUPLICATED });
       await took(Date.now(), () => placed('agent'), { 'shop--demo': 2, 'shop--small': 2 });
       for (const member of [testbed.member, small])
@@ -130,7 +130,7 @@ export function placesWork(mode: SyncModeUnderTest): void {
       saw(`2 replicas, duplicated: ${JSON.stringify(await placed('agent'))}`);
     });
 
-    it('fills a third cluster as soon as it has joined, with what found no room in the two', async () => {
+    it('fills a third cluster with unplaced work as soon as it has joined', async () => {
       await propagate('big', 6, '1500m', { replicaScheduling: BY_WEIGHT });
       await hasNoRoom('big');
       await testbed.quiet();
@@ -154,7 +154,7 @@ export function placesWork(mode: SyncModeUnderTest): void {
       await forget('big');
     });
 
-    it('places work that found no room as soon as a cluster has grown', async () => {
+    it('places unplaced work as soon as a cluster has grown', async () => {
       await propagate('bigger', 12, '1500m', { replicaScheduling: BY_WEIGHT });
       await hasNoRoom('bigger');
       const grown = Date.now();
@@ -166,7 +166,7 @@ export function placesWork(mode: SyncModeUnderTest): void {
       await forget('bigger');
     });
 
-    it('places work that only overflows onto a cluster as soon as that has grown', async () => {
+    it('places overflow onto a cluster as soon as that has grown', async () => {
       await propagate('spill', 6, '3500m', OVERFLOWING);
       await hasNoRoom('spill');
       const grown = Date.now();
@@ -177,7 +177,7 @@ export function placesWork(mode: SyncModeUnderTest): void {
       await forget('spill');
     });
 
-    it('writes nothing while nothing changes, though Karmada reports every two seconds', async () => {
+    it('gets no writes without changes, though it reports every two seconds', async () => {
       await testbed.quiet();
       const { length } = testbed.line.writes;
       await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
@@ -186,7 +186,7 @@ export function placesWork(mode: SyncModeUnderTest): void {
       expect(writes).toEqual([]);
     });
 
-    it('has work looked at again that Karmada overlooks: placed before, homeless since, and as it was', async () => {
+    it('reschedules work that it overlooks: placed before, unplaced since, and unchanged', async () => {
       const { client } = testbed.garden;
       for (const node of ['two', 'three']) await small.client.delete(NODES, node);
       await took(Date.now(), () => offered('shop--small'), 'cpu-2.memory-2Gi.grades-9');
@@ -217,7 +217,7 @@ export function placesWork(mode: SyncModeUnderTest): void {
       await forget('again');
     });
 
-    it('drains a cluster that is deleted while every replica lives on, and then leaves nothing of it', async () => {
+    it('drains a deleted cluster while every replica lives on, and then keeps nothing of it', async () => {
       const { client } = testbed.garden;
       await took(Date.now(), async () => replicas.running, WEB_REPLICAS);
       expect(await placed('web')).toHaveProperty('shop--small');
@@ -244,7 +244,7 @@ export function placesWork(mode: SyncModeUnderTest): void {
       );
     });
 
-    it('lets go of a cluster that is dead, by force, and leaves nothing of it', async () => {
+    it('releases a dead cluster by force, and keeps nothing of it', async () => {
       const { client } = testbed.garden;
       await testbed.makeHub('test', { drain: { timeout: '5s', force: true } });
       ends.get('demo')?.();

@@ -27,7 +27,7 @@ const OPERATOR_NAMESPACE = 'kube-system';
 const STEP_MS = 5 * 60_000;
 
 /** Local clusters that wait for work of the real Karmada: one warm, one asleep. Each test goes on where the one before ended. */
-describe.skipIf(!programs || (await whyNoNodes()) !== undefined)('the real Karmada and clusters that wait', () => {
+describe.skipIf(!programs || (await whyNoNodes()) !== undefined)('the real Karmada and waiting clusters', () => {
   let karmada: RealKarmada;
   let garden: OwnGarden;
   let caches: { clusters: Informer<WorkerCluster>; memberships: Informer<Membership>; policies: Informer<BurstPolicy> };
@@ -124,7 +124,7 @@ describe.skipIf(!programs || (await whyNoNodes()) !== undefined)('the real Karma
   const after = (from: number) => `${((Date.now() - from) / 1000).toFixed(1)} s`;
 
   it(
-    'has one wait warm and one asleep, both closed for work in Karmada',
+    'have one cluster warm and one asleep, both closed to work',
     async () => {
       await until('one to sleep', isAsleep);
       await until('one to wait warm', () => isTrue(member('awake')?.conditions, 'Warm'));
@@ -134,7 +134,7 @@ describe.skipIf(!programs || (await whyNoNodes()) !== undefined)('the real Karma
   );
 
   it(
-    'has the warm one take work at once',
+    'give the warm cluster work at once',
     async () => {
       const uid = of('awake')!.metadata.uid;
       const from = await work('web', 3);
@@ -151,7 +151,7 @@ describe.skipIf(!programs || (await whyNoNodes()) !== undefined)('the real Karma
   );
 
   it(
-    'has the other one woken for more, and sleep again when that is gone',
+    'wake the sleeping cluster for more work, and let it sleep again',
     async () => {
       const uid = of('night')!.metadata.uid;
       const from = await work('more', 1);
@@ -174,7 +174,7 @@ describe.skipIf(!programs || (await whyNoNodes()) !== undefined)('the real Karma
   );
 
   it(
-    'leaves nothing in Karmada when the policy is deleted',
+    'leave nothing in Karmada when the policy is deleted',
     async () => {
       await karmada.apiserver.client.delete(DEPLOYMENTS, 'web', 'shop');
       await garden.client.delete(BURSTPOLICIES, 'peak', 'default');

@@ -14,7 +14,7 @@ import type { SchedulingMember } from '../kit/hubs/scheduling-member.ts';
 const PATIENCE_MS = 120_000;
 
 /** A ClusterQueue of the real Kueue whose jobs pass an AdmissionCheck of ours. Each test goes on where the one before ended. */
-describe.skipIf(!programs)('the real Kueue and our AdmissionCheck', () => {
+describe.skipIf(!programs)("the real Kueue and Coppice's AdmissionCheck", () => {
   let burst: BurstOnHub;
   let testbed: HubTestbed;
   let own: SchedulingMember;
@@ -46,7 +46,7 @@ describe.skipIf(!programs)('the real Kueue and our AdmissionCheck', () => {
     return ((Date.now() - from) / 1000).toFixed(1);
   };
 
-  it('is not active while no policy buys anything, and Kueue says so', async () => {
+  it('are not active while no policy buys anything, and Kueue reports it', async () => {
     await client().create(
       {
         apiVersion: 'kueue.x-k8s.io/v1beta2',
@@ -64,7 +64,7 @@ describe.skipIf(!programs)('the real Kueue and our AdmissionCheck', () => {
     saw(`it is Active ${await took(Date.now(), async () => (await active())?.status, 'True')} s after the policy came`);
   });
 
-  it('lets a job go on that has room, and Kueue sends it to a cluster', async () => {
+  it('admit a job for which there is room, and Kueue sends it to a cluster', async () => {
     const from = Date.now();
     await submit('base', '1', 3);
     const state = async () => (await check('base'))?.state;
@@ -75,7 +75,7 @@ describe.skipIf(!programs)('the real Kueue and our AdmissionCheck', () => {
     expect(bought.names).toEqual([]);
   });
 
-  it('holds a job for which a cluster is bought, says so, and lets it go on when that is there', async () => {
+  it('hold a job while a cluster is bought for it, report that, and then admit it', async () => {
     const from = Date.now();
     await submit('peak', '1', 3);
     await expect.poll(() => bought.names, { timeout: PATIENCE_MS, interval: 50 }).toHaveLength(1);
@@ -101,7 +101,7 @@ describe.skipIf(!programs)('the real Kueue and our AdmissionCheck', () => {
     saw(`its 3 pods run ${await took(from, () => bought.member(name)?.podsOf('peak').running, 3)} s after it came`);
   });
 
-  it('has Kueue give the quota to others of a job that nothing can be bought for, and is asked again for it', async () => {
+  it('release the quota of a job for which nothing can be bought, and check the job again', async () => {
     // What runs has six of them.
     const resources = [
       { name: 'cpu', nominalQuota: '9' },
@@ -132,7 +132,7 @@ describe.skipIf(!programs)('the real Kueue and our AdmissionCheck', () => {
     saw(`base has ended; more runs in demo ${((Date.now() - again) / 1000).toFixed(1)} s after that`);
   });
 
-  it('lets no job go on that has CPU enough and fits nowhere all the same, and says why', async () => {
+  it('never admit a job with enough CPU that fits nowhere, and report why', async () => {
     const resources = { requests: { cpu: '100m', memory: '64Mi' } };
     const served = [{ name: 'main', image: 'job', resources, ports: [{ containerPort: 80, hostPort: 80 }] }];
     const jobs: readonly [string, number, object, RegExp][] = [
@@ -163,7 +163,7 @@ describe.skipIf(!programs)('the real Kueue and our AdmissionCheck', () => {
     expect(bought.names).toHaveLength(1);
   });
 
-  it('writes nothing while nothing changes', async () => {
+  it('cause no write without changes', async () => {
     await testbed.quiet();
     const { length } = testbed.line.writes;
     await new Promise((resolve) => setTimeout(resolve, 12_000));

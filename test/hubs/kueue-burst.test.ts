@@ -44,7 +44,7 @@ describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
   };
   const status = async (name: string) => (await workloadOf(client(), name))?.status;
 
-  it('buys nothing while the private cluster takes all', async () => {
+  it('buy nothing while the private cluster has room for all', async () => {
     await submit('base', '1', 3);
     await took(Date.now(), () => own.podsOf('base'), { running: 3, pending: 0 });
     await burst.makePolicy();
@@ -54,7 +54,7 @@ describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
     expect(bought.names).toEqual([]);
   });
 
-  it('buys nothing for a job of less priority than the policy buys for', async () => {
+  it("buy nothing for a job below the policy's priority", async () => {
     await makePriorityClass(client(), 'urgent', 1000);
     await client().mergePatch(BURSTPOLICIES, 'peak', 'shop', { spec: { minimumPriority: 100 } });
     await submit('low', '1', 3);
@@ -68,7 +68,7 @@ describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
     expect(bought.names).toEqual([]);
   });
 
-  it('buys a cluster for a job of that priority that no cluster takes, and Kueue sends it there', async () => {
+  it('buy a cluster for a job of that priority without room, and Kueue sends it there', async () => {
     const from = Date.now();
     await submit('peak', '1', 3, 'urgent');
     await took(from, async () => (await status('peak'))?.nominatedClusterNames, ['shop--demo']);
@@ -111,14 +111,14 @@ describe.skipIf(!programs)('the real Kueue and a BurstPolicy', () => {
   };
   const listed = async () => ((await client().get(MULTIKUEUECONFIGS, 'test')).spec as { clusters: string[] }).clusters;
 
-  it('gives it back when the job has ended', async () => {
+  it('return the cluster when the job has ended', async () => {
     const [name] = bought.names as [string];
     await givesBack(name, 'peak');
     expect(await listed()).toEqual(['shop--demo']);
     expect(own.podsOf('base')).toEqual({ running: 3, pending: 0 });
   });
 
-  it('buys the first cluster of a fleet that has none, for its oldest job', async () => {
+  it('buy the first cluster of an empty fleet for its oldest job', async () => {
     await own.finish('base');
     await took(Date.now(), () => isComplete('base'), true);
     const clusterSelector = { matchLabels: { [LABELS.burst]: 'true' } };

@@ -106,7 +106,7 @@ describe.skipIf(!programs)('the real Kueue', () => {
   const writesSince = (length: number) =>
     testbed.line.writes.slice(length).filter((write) => !write.includes('/hubs/'));
 
-  it('connects to two clusters, and is told to send jobs to them', async () => {
+  it('connects to two clusters, and may send jobs to them', async () => {
     const made = Date.now();
     await testbed.makeHub();
     for (const name of ['demo', 'small']) {
@@ -125,7 +125,7 @@ describe.skipIf(!programs)('the real Kueue', () => {
     saw(`writes for both joins: ${writesSince(0).length}`);
   });
 
-  it('runs a job in one of them, and the hub hears how it ends', async () => {
+  it('runs a job in one of them, and gets its result', async () => {
     const from = Date.now();
     await submit('train', '1');
     await expect.poll(running('train'), { timeout: PATIENCE_MS, interval: 50 }).toHaveLength(1);
@@ -145,7 +145,7 @@ describe.skipIf(!programs)('the real Kueue', () => {
     saw(`nothing of it is in the cluster after ${await took(ends, () => sent(at), [])} s`);
   });
 
-  it('writes nothing while nothing changes', async () => {
+  it('gets no writes without changes', async () => {
     await testbed.quiet();
     const { length } = testbed.line.writes;
     await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
@@ -153,7 +153,7 @@ describe.skipIf(!programs)('the real Kueue', () => {
     expect(testbed.line.writes.slice(length)).toEqual([]);
   });
 
-  it('connects anew when its credentials are renewed, and goes on sending jobs', async () => {
+  it('reconnects with renewed credentials, and continues to send jobs', async () => {
     const access = async () =>
       decodeSecret((await client().get<Secret>(SECRETS, KUBECONFIG, 'kueue-system')).data).kubeconfig;
     const [before, log] = [await access(), await kueue.log('hub')];
@@ -172,7 +172,7 @@ describe.skipIf(!programs)('the real Kueue', () => {
     await took(from, isComplete('renewed'), 'True');
   });
 
-  it('lets a job end in a cluster that leaves, begins none there, and leaves nothing behind', async () => {
+  it('finishes a job in a leaving cluster, starts none there, and keeps nothing of it', async () => {
     const before = await queueOf('small');
     await submit('large', '3500m');
     await took(Date.now(), running('large'), ['demo']);
@@ -213,7 +213,7 @@ describe.skipIf(!programs)('the real Kueue', () => {
     expect(await inMember('small')).toEqual([]);
   });
 
-  it('moves a job out of a cluster that leaves where the Hub says so, and it never runs twice', async () => {
+  it('moves a job out of a leaving cluster if the Hub says so, and never runs it twice', async () => {
     await testbed.makeHub();
     await joins('small');
     await submit('huge', '3500m');
@@ -241,7 +241,7 @@ describe.skipIf(!programs)('the real Kueue', () => {
     await took(from, isComplete('moves'), 'True');
   });
 
-  it('asks no cluster for a job that another AdmissionCheck holds, so what is free in clusters has to be known before', async () => {
+  it('sends no job that another AdmissionCheck holds to a cluster, so that capacity must be known before', async () => {
     const api = { apiVersion: 'kueue.x-k8s.io/v1beta2' };
     const check = { ...api, kind: 'AdmissionCheck', metadata: { name: 'burst' } };
     await client().create({ ...check, spec: { controllerName: 'example.com/burst' } }, { resource: ADMISSIONCHECKS });
@@ -279,7 +279,7 @@ describe.skipIf(!programs)('the real Kueue', () => {
     await client().mergePatch(CLUSTERQUEUES, 'all', undefined, { spec: one });
   });
 
-  it('gives back to Kueue what runs in a cluster that is dead, by force', async () => {
+  it('takes back the jobs of a dead cluster by force', async () => {
     await testbed.makeHub('test', { drain: { timeout: '5s', force: true } });
     await joins('small');
     await submit('lost', '3');
@@ -297,7 +297,7 @@ describe.skipIf(!programs)('the real Kueue', () => {
     expect(NO_CLUSTER).toBeDefined();
   });
 
-  it('asks for no more than its rights in the clusters', async () => {
+  it('never exceeds its rights in the clusters', async () => {
     const log = await kueue.log('hub');
     expect(log.split('\n').filter((line) => line.includes('forbidden'))).toEqual([]);
   });

@@ -92,7 +92,7 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
   };
   const OF_HUB = [MANAGEDCLUSTERS, KLUSTERLETS, MANIFESTWORKS, ADDONS, CSRS, DEPLOYMENTS];
 
-  it('accepts two clusters, signs their agents, and opens them when it was told what they offer', async () => {
+  it('accepts two clusters, signs their agents, and opens them when they report capacity', async () => {
     const made = Date.now();
     await testbed.makeHub();
     for (const name of ['demo', 'small']) {
@@ -120,7 +120,7 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
     saw(`writes for both joins: ${writesSince(0).length}`);
   });
 
-  it('places by our labels, and its agents apply what is placed', async () => {
+  it("places work by Coppice's labels, and its agents apply it", async () => {
     await make(BINDINGS, 'default', 'shop', { clusterSet: 'default' });
     const labelSelector = { matchLabels: { 'multi-cluster.demo.io/provider': 'local' } };
     await make(PLACEMENTS, 'local', 'shop', { predicates: [{ requiredClusterSelector: { labelSelector } }] });
@@ -138,7 +138,7 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
     saw('a ManifestWork is applied');
   });
 
-  it('takes a third, to which the Placement then brings what is in the two', async () => {
+  it('adds a third cluster, to which the Placement then brings the work of the two', async () => {
     await testbed.quiet();
     const { length } = testbed.line.writes;
     const made = Date.now();
@@ -153,7 +153,7 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
     saw(`writes for its join: ${writesSince(length).length}`);
   });
 
-  it('writes nothing while nothing changes, though agents report', async () => {
+  it('gets no writes without changes, though agents report', async () => {
     await testbed.quiet();
     const { length } = testbed.line.writes;
     await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
@@ -162,7 +162,7 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
     expect(writes).toEqual([]);
   });
 
-  it('moves work away from a cluster that leaves, and then leaves nothing of it', async () => {
+  it('moves work away from a leaving cluster, and then keeps nothing of it', async () => {
     const { length } = testbed.line.writes;
     const left = Date.now();
     const { client } = testbed.garden;
@@ -180,7 +180,7 @@ describe.skipIf(!programs)('the real Open Cluster Management', () => {
     saw('nothing of it is left in the hub, nor of the hub in it');
   });
 
-  it('lets go of a cluster that is dead, by force, and leaves nothing of it', async () => {
+  it('releases a dead cluster by force, and keeps nothing of it', async () => {
     await testbed.makeHub('test', { drain: { timeout: '5s', force: true } });
     await testbed.member.kill();
     await testbed.silence();
