@@ -46,7 +46,7 @@ const bucketOf = (seed: string): BackupBucket => ({
 
 /** What BackupBuckets promises, wherever `open` lets buckets be made: one life of a bucket, told in order. */
 export function keepsBuckets(name: string, open: () => Promise<BucketTestbed>): void {
-  describe(`${name} keeps buckets for backups`, () => {
+  describe(`the backup buckets of ${name}`, () => {
     let testbed: BucketTestbed;
     let ctx: BackupContext;
     const bucket = bucketOf('blue');
@@ -66,21 +66,21 @@ export function keepsBuckets(name: string, open: () => Promise<BucketTestbed>): 
       expect(testbed.writes?.()).toBe(before);
     }
 
-    it('puts nothing into a bucket that is not there', async () => {
+    it('accept no object before they exist', async () => {
       expect(await refusal(() => testbed.buckets.put(ctx, 'shoot--a--b/u/one', contentFor(bytes)))).toBe(
         'ERR_INFRA_DEPENDENCIES',
       );
       await testbed.buckets.remove(ctx);
     });
 
-    it('makes one in which backups are safe, and then changes nothing more', async () => {
+    it('are created with the settings that make backups safe, once', async () => {
       await testbed.buckets.ensure(ctx);
       expect(await testbed.faults(bucket)).toEqual([]);
       await changingNothing(() => testbed.buckets.ensure(ctx));
       expect(await keys()).toEqual([]);
     });
 
-    it('says what others have made less safe, leaves it so, and sets it again when it is told to', async () => {
+    it('report settings that others weakened, keep them, and restore them on request', async () => {
       expect(await testbed.buckets.differences(ctx)).toEqual([]);
       await testbed.change(bucket, 'spoil');
       await changingNothing(() => testbed.buckets.ensure(ctx));
@@ -92,7 +92,7 @@ export function keepsBuckets(name: string, open: () => Promise<BucketTestbed>): 
       expect([await testbed.faults(bucket), await testbed.buckets.differences(ctx)]).toEqual([[], []]);
     });
 
-    it('gives back what was put, byte for byte, and of the same key the last', async () => {
+    it('return what was put byte for byte, and the last content of a key', async () => {
       const key = 'shoot--a--b/u-1/Full-00000000-00000012-1760000000';
       await testbed.buckets.put(ctx, key, contentFor(Buffer.from('an earlier one')));
       await testbed.buckets.put(ctx, key, contentFor(bytes));
@@ -100,13 +100,13 @@ export function keepsBuckets(name: string, open: () => Promise<BucketTestbed>): 
       expect((await buffer(await testbed.buckets.get(ctx, key))).equals(bytes)).toBe(true);
     });
 
-    it('puts empty objects too', async () => {
+    it('accept empty objects', async () => {
       await testbed.buckets.put(ctx, 'deleted/shoot--a--b/u-0/1', contentFor(Buffer.alloc(0)));
       expect(await testbed.buckets.list(ctx, 'deleted/')).toEqual([{ key: 'deleted/shoot--a--b/u-0/1', size: 0 }]);
       await testbed.buckets.delete(ctx, 'deleted/shoot--a--b/u-0/1');
     });
 
-    it('lists by prefix and in order, however many pages that takes', async () => {
+    it('list by prefix and in order, over any number of pages', async () => {
       const others = [
         'shoot--a--b/u-2/a',
         'shoot--a--b/u-2/b',
@@ -120,24 +120,24 @@ export function keepsBuckets(name: string, open: () => Promise<BucketTestbed>): 
       expect(await keys('shoot--a--b/u-2/x')).toEqual([]);
     });
 
-    it('deletes an object, and no other; one that is gone is fine', async () => {
+    it('delete one object only, and accept a missing one', async () => {
       await testbed.buckets.delete(ctx, 'shoot--a--b/u-2/b');
       await testbed.buckets.delete(ctx, 'shoot--a--b/u-2/b');
       expect(await keys('shoot--a--b/u-2/')).toEqual(['shoot--a--b/u-2/a', 'shoot--a--b/u-2/c', 'shoot--a--b/u-2/d']);
     });
 
-    it('says that an object is not there', async () => {
+    it('report a missing object', async () => {
       expect(await refusal(() => testbed.buckets.get(ctx, 'shoot--a--b/u-2/b'))).toBe('ERR_INFRA_DEPENDENCIES');
     });
 
-    it('takes no key that leads elsewhere', async () => {
+    it('refuse a key that is a path elsewhere', async () => {
       for (const key of ['../other', '/etc/passwd', 'a//b', 'a/../../b', 'a b', '', 'a/.hidden', 'a?x=y'])
         expect(await refusal(() => testbed.buckets.put(ctx, key, contentFor(bytes))), key).toBe(
           'ERR_CONFIGURATION_PROBLEM',
         );
     });
 
-    it('keeps buckets of other seeds apart', async () => {
+    it('are separate for each seed', async () => {
       const other = testbed.context(bucketOf('green'));
       await testbed.buckets.ensure(other);
       expect(await keys('', other)).toEqual([]);
@@ -146,7 +146,7 @@ export function keepsBuckets(name: string, open: () => Promise<BucketTestbed>): 
       expect((await keys()).length).toBe(5);
     });
 
-    it('leaves alone what somebody else has under the same name', async () => {
+    it('ignore a foreign bucket of the same name', async () => {
       if (!testbed.namesAreEverybodys) return;
       const other = testbed.context(bucket, 2);
       expect(await refusal(() => testbed.buckets.ensure(other))).toMatch(/^ERR_INFRA_(DEPENDENCIES|UNAUTHORIZED)$/);
@@ -155,7 +155,7 @@ export function keepsBuckets(name: string, open: () => Promise<BucketTestbed>): 
       expect((await keys()).length).toBe(5);
     });
 
-    it('puts nothing into a bucket that somebody else has made beforehand, and left open', async () => {
+    it('refuse a foreign open bucket created beforehand', async () => {
       if (!testbed.trap) return;
       const trapped = bucketOf('violet');
       const seen = await testbed.trap(trapped);
@@ -165,7 +165,7 @@ export function keepsBuckets(name: string, open: () => Promise<BucketTestbed>): 
       expect(await seen()).toBe(before);
     });
 
-    it('says what is wrong by its code', async () => {
+    it('report errors by code', async () => {
       for (const { what, code, ...trouble } of testbed.troubles) {
         await trouble.begin();
         const troubled = testbed.context(bucket);
@@ -181,7 +181,7 @@ export function keepsBuckets(name: string, open: () => Promise<BucketTestbed>): 
       expect((await keys()).length).toBe(5);
     });
 
-    it('takes a bucket away only empty, or when it is told so', async () => {
+    it('are deleted only empty, or on explicit request', async () => {
       expect(await refusal(() => testbed.buckets.remove(ctx))).toBe('ERR_INFRA_DEPENDENCIES');
       expect((await keys()).length).toBe(5);
       await testbed.buckets.remove(ctx, { withContents: true });

@@ -98,10 +98,10 @@ const NONSENSE: Nonsense<WantedCluster>[] = [
  * @param profile the one that is committed for this cloud
  */
 export function validatesClusters(name: string, managed: () => ManagedClusters, profile: () => CloudProfile): void {
-  describe(`${name} validates managed clusters`, () => {
+  describe(`the validation of managed clusters by ${name}`, () => {
     const problemsOf = (cluster: WantedCluster) => managed().validate(frozen(cluster), frozen(profile()));
 
-    it('and accepts everything that its committed profile offers', () => {
+    it('accepts everything that its committed profile offers', () => {
       const { regions, machineTypes, kubernetes } = profile().spec;
       const offered = [
         ...regions.map((region) => offeredCluster(profile(), { region: region.name })),
@@ -117,15 +117,15 @@ export function validatesClusters(name: string, managed: () => ManagedClusters, 
       expect(offered.flatMap((cluster) => problemsOf(cluster))).toEqual([]);
     });
 
-    it.each(NONSENSE)('and names what is wrong with %s', (_what, change, field, words) => {
+    it.each(NONSENSE)('reports what is wrong with %s', (_what, change, field, words) => {
       expectNamed(problemsOf(change(offeredCluster(profile()))), field, words);
     });
 
-    it('and lets a cluster stay at a version that the profile no longer has: who knows what runs judges that', () => {
+    it("lets a cluster stay at a version that the profile no longer has, as only the cluster's state decides that", () => {
       expect(problemsOf({ ...offeredCluster(profile()), kubernetesVersion: '1.28.9' })).toEqual([]);
     });
 
-    it('and says all at once, and the same again', () => {
+    it('reports all problems at once, and the same each time', () => {
       const cluster = withRange({ services: 'many' })(
         withPool({ machineType: 'vax.large' })(offeredCluster(profile())),
       );

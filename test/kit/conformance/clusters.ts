@@ -43,7 +43,7 @@ const PATIENCE = { timeout: 15 * 60_000 };
  * @param machineType one that the testbed's profile has, amd64 and without GPUs
  */
 export function keepsClusters(name: string, machineType: string, open: () => Promise<CloudTestbed>): void {
-  describe(`${name} keeps managed clusters`, PATIENCE, () => {
+  describe(`the managed clusters of ${name}`, PATIENCE, () => {
     let testbed: CloudTestbed;
     let account: CloudAccount;
     const told: CloudProgress[] = [];
@@ -120,31 +120,31 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
     let outputs: ManagedClusterOutputs;
     let ofBlue: string[];
 
-    it('fits what it is asked for to what its own validation lets pass', () => {
+    it("are adjusted so that the provider's validation accepts them", () => {
       expect(testbed.managed.validate(first(), testbed.profile)).toEqual([]);
       expect(testbed.managed.version).not.toBe('');
     });
 
-    it('tells whose the credentials are, and makes nothing', async () => {
+    it('belong to the account of the credentials, whose check creates nothing', async () => {
       const found = await changingNothing(async () => testbed.managed.checkAccount(await contextOf(BLUE)));
       expect(found).toEqual({ id: account.id, missing: [] });
     });
 
-    it('plans without making anything: all that is missing', async () => {
+    it('are planned as creations of all their parts, without any creation', async () => {
       const changes = await changingNothing(async () => testbed.managed.preview(await contextOf(BLUE), first()));
       expect(new Set(changes.map(({ operation }) => operation))).toEqual(new Set(['create']));
       for (const { resource } of changes) expectOneLine(resource);
       expect(exists()).toEqual([]);
     });
 
-    it('makes nothing for who has given up already', async () => {
+    it('are not created for a caller that has aborted already', async () => {
       const signal = AbortSignal.abort(new Error('given up'));
       const apply = testbed.managed.apply(await contextOf(BLUE, { signal }), first());
       await expect(apply).rejects.toThrow();
       expect(exists()).toEqual([]);
     });
 
-    it('makes a cluster, and tells how to reach it', async () => {
+    it('are created with outputs to reach them', async () => {
       outputs = await testbed.managed.apply(await contextOf(BLUE), first());
       ofBlue = exists();
       expect(outputs.endpoint).toMatch(/^https:\/\/[^/]+$/);
@@ -153,7 +153,7 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
       expect(outputs.name.length).toBeGreaterThan(0);
     });
 
-    it('lets labels, taints, zones and spot of a pool reach its nodes', () => {
+    it('pass labels, taints, zones and spot of a pool to its nodes', () => {
       expect(testbed.pool(BLUE, pool())).toMatchObject({
         machineTypes: [machineType],
         nodes: 1,
@@ -171,7 +171,7 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
       });
     });
 
-    it('lists what it made by its tags, with the whole owner', async () => {
+    it('are listed by tags with their complete owner', async () => {
       const tagged = await taggedOf(BLUE);
       expect(tagged.length).toBeGreaterThan(1);
       const whole = tagged.find(({ owner: found }) => found.technicalID && found.namespace && found.garden);
@@ -179,12 +179,12 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
       for (const { owner: found } of tagged) expect(BLUE).toMatchObject(found);
     });
 
-    it('does nothing when all is as it should be', async () => {
+    it('are unchanged when they are in the desired state', async () => {
       const again = await changingNothing(async () => testbed.managed.apply(await contextOf(BLUE), first()));
       expect(again).toEqual(outputs);
     });
 
-    it('gives a kubeconfig that needs no other program, and makes nothing for it', async () => {
+    it('have a kubeconfig that needs no other program, without any creation', async () => {
       const { kubeconfig, expiresAt } = await changingNothing(async () =>
         testbed.managed.kubeconfig(await contextOf(BLUE), outputs),
       );
@@ -193,14 +193,14 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
       if (expiresAt !== undefined) expect(Date.parse(expiresAt)).toBeGreaterThan(Date.now());
     });
 
-    it('plans a change: what differs, and nothing else', async () => {
+    it('are planned with the changed parts only', async () => {
       const changes = await changingNothing(async () => testbed.managed.preview(await contextOf(BLUE), grown()));
       expect(changes).not.toEqual([]);
       expect(changes.filter(({ operation }) => operation === 'delete' || operation === 'replace')).toEqual([]);
       for (const { resource } of changes) expect(resource.toLowerCase()).toMatch(/cluster|pool|group|addon/);
     });
 
-    it('never touches a cluster of the same name in another project', async () => {
+    it('are never mixed up with a cluster of the same name in another project', async () => {
       const giveUp = new AbortController();
       const onProgress = (progress: CloudProgress) => {
         told.push(progress);
@@ -216,7 +216,7 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
       expect(testbed.pool(BLUE, cheap())).toMatchObject({ nodes: 1 });
     });
 
-    it('sees what others took away, and mends it only when asked', async () => {
+    it('show drift by others, which is reverted only on request', async () => {
       await testbed.damage(BLUE, cheap());
       expect(await changingNothing(async () => testbed.managed.drift(await contextOf(BLUE), first()))).not.toEqual([]);
       expect(testbed.pool(BLUE, cheap())).toBeUndefined();
@@ -228,7 +228,7 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
       expect(exists()).toHaveLength(2 * ofBlue.length);
     });
 
-    it('says why the cloud refuses, with its code, and without secrets', async () => {
+    it("report the cloud's refusals with code, and without secrets", async () => {
       const more = cluster('new', pool({ desired: 2 }), cheap(), pool({ name: 'more', desired: 3 }));
       for (const trouble of testbed.troubles) {
         trouble.begin(account);
@@ -245,7 +245,7 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
       }
     });
 
-    it('removes exactly the nodes that it is told, once, and an apply of the smaller size takes no other', async () => {
+    it('lose exactly the nodes to remove, once, and none in an apply of the smaller size', async () => {
       const before = testbed.nodes(BLUE, pool());
       const [strangers] = testbed.nodes(OTHER_BLUE, pool());
       expect(before).toHaveLength(2);
@@ -272,14 +272,14 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
       ).toEqual([]);
     });
 
-    it('scales in, and takes away the pool of which only a part was made', async () => {
+    it('are scaled in, and lose a pool that was created only partly', async () => {
       await testbed.managed.apply(await contextOf(BLUE), last());
       expect(exists()).toHaveLength(2 * ofBlue.length);
       expect(testbed.pool(BLUE, pool())).toMatchObject({ nodes: 1 });
       expect(testbed.pool(BLUE, pool({ name: 'more' }))).toBeUndefined();
     });
 
-    it('finds again what it made when its state is lost, and makes nothing twice', async () => {
+    it('are found again after a loss of state, and created once', async () => {
       await testbed.loseState();
       const before = exists();
       const again = await testbed.managed.apply(await contextOf(BLUE), last());
@@ -287,7 +287,7 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
       expect(exists().sort()).toEqual(before.sort());
     });
 
-    it('leaves nothing of a cluster that nobody remembers to a sweep, though that is cut short, and leaves others alone', async () => {
+    it('are swept when nobody remembers them, even after an interruption, without harm to others', async () => {
       // What was known of its stacks was lost above, and nobody knows how it was described.
       const { state } = await contextOf(OTHER_BLUE);
       const { namespace, name: called, uid } = BLUE;
@@ -317,14 +317,14 @@ export function keepsClusters(name: string, machineType: string, open: () => Pro
       expect(testbed.pool(BLUE, pool())).toMatchObject({ nodes: 1 });
     });
 
-    it('takes away a cluster, wholly', async () => {
+    it('are deleted completely', async () => {
       await testbed.managed.destroy(await contextOf(BLUE), last());
       expect(exists()).toEqual([]);
       expect(await testbed.managed.tagged?.(await contextOf(BLUE))).toEqual([]);
       await changingNothing(async () => testbed.managed.destroy(await contextOf(BLUE), last()));
     });
 
-    it('told how far it was, in lines that anybody may read', () => {
+    it('reported progress in lines without secrets', () => {
       expect(told.length).toBeGreaterThan(0);
       const secrets = testbed.secrets(account);
       for (const { description, done, total } of told) {

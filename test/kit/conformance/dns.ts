@@ -40,7 +40,7 @@ const record = (name: string, change: Partial<RecordSet> = {}): RecordSet =>
 
 /** What ProviderDNS promises, of any provider whose zones `open` sets up. */
 export function keepsRecords(name: string, open: () => Promise<DNSTestbed>): void {
-  describe(`${name} keeps DNS records`, { timeout: 60_000 }, () => {
+  describe(`the DNS records of ${name}`, { timeout: 60_000 }, () => {
     let testbed: DNSTestbed;
     let zoneID: string;
     let long: string;
@@ -72,7 +72,7 @@ export function keepsRecords(name: string, open: () => Promise<DNSTestbed>): voi
       return result;
     }
 
-    it('finds the zone with the longest domain, whatever others there are', async () => {
+    it('go into the zone with the longest domain', async () => {
       await writingNothing(async () => {
         expect((await zoneOf('api.shop.example.com')).domain).toBe('example.com');
         expect((await zoneOf('api.internal.example.com')).id).toBe(long);
@@ -83,7 +83,7 @@ export function keepsRecords(name: string, open: () => Promise<DNSTestbed>): voi
       });
     });
 
-    it('takes the public of two zones of a domain, unless the private one is asked for', async () => {
+    it('go into the public one of two zones, unless the private one is chosen', async () => {
       const hidden = await testbed.makeZone('example.com', { private: true });
       expect(await zoneOf('api.example.com')).toMatchObject({ id: zoneID, private: false });
       const choose = (choice: object) => testbed.dns.zoneOf(contextOf(BLUE), 'api.example.com', choice);
@@ -98,7 +98,7 @@ export function keepsRecords(name: string, open: () => Promise<DNSTestbed>): voi
       ['AAAA', ['2001:db8::1'], ['2001:db8::2']],
       ['CNAME', ['lb.example.org'], ['lb2.example.org']],
       ['TXT', ['a text, with = and "quotes"'], ['another']],
-    ])('makes, changes and takes away a record of type %s, and writes only then', async (type, first, second) => {
+    ])('of type %s are created, changed and deleted with one write each', async (type, first, second) => {
       const host = `${type.toLowerCase()}.shop.example.com`;
       expect(await ensure(record(host, { type, values: first }))).toBe(true);
       expect(await at(host)).toEqual([{ type, ttl: 120, values: first }]);
@@ -114,7 +114,7 @@ export function keepsRecords(name: string, open: () => Promise<DNSTestbed>): voi
       expect(await writingNothing(() => remove(host))).toBe(false);
     });
 
-    it('follows an address that becomes a name, and back', async () => {
+    it('follow an address that becomes a name, and back', async () => {
       const host = 'moves.example.com';
       await ensure(record(host));
       await ensure(record(host, { type: 'CNAME', values: ['lb.example.org'] }));
@@ -124,7 +124,7 @@ export function keepsRecords(name: string, open: () => Promise<DNSTestbed>): voi
       await remove(host);
     });
 
-    it('says beside each record whose it is, in words that fit however long the names are', async () => {
+    it('have claims with their owner, within the limits of DNS', async () => {
       const host = 'green.example.com';
       await ensure(record(host), GREEN);
       const [claim] = await claims(host);
@@ -135,7 +135,7 @@ export function keepsRecords(name: string, open: () => Promise<DNSTestbed>): voi
       await remove(host, GREEN);
     });
 
-    it('mends what others changed of ours', async () => {
+    it('are restored after changes by others', async () => {
       const host = 'mended.example.com';
       await ensure(record(host));
       await testbed.put(zoneID, record(host, { values: ['203.0.113.9'] }));
@@ -147,7 +147,7 @@ export function keepsRecords(name: string, open: () => Promise<DNSTestbed>): voi
     it.each<[string, RecordSet]>([
       ['of the same type', record('foreign.example.com', { values: ['203.0.113.1'] })],
       ['that leads elsewhere', record('alias.example.com', { type: 'CNAME', values: ['elsewhere.example.org'] })],
-    ])("leaves somebody else's record alone %s, and says so", async (_what, foreign) => {
+    ])('never replace a foreign record %s, which is reported', async (_what, foreign) => {
       await testbed.put(zoneID, foreign);
       const refusal = await writingNothing(() =>
         expectRefused(ensure(record(foreign.name)), 'ERR_INFRA_DEPENDENCIES', testbed.secrets),
@@ -156,7 +156,7 @@ export function keepsRecords(name: string, open: () => Promise<DNSTestbed>): voi
       expect(await writingNothing(() => remove(foreign.name))).toBe(false);
     });
 
-    it("leaves somebody else's records of other types at our name alone", async () => {
+    it('never change foreign records of other types at their name', async () => {
       const host = 'both.example.com';
       await testbed.put(zoneID, record(host, { type: 'AAAA', values: ['2001:db8::f'] }));
       await ensure(record(host));
@@ -167,7 +167,7 @@ export function keepsRecords(name: string, open: () => Promise<DNSTestbed>): voi
     it.each([
       ['another cluster', GREEN],
       ['a cluster of the same name in another garden', ELSEWHERE],
-    ])('leaves the records of %s alone, and says whose they are', async (_what, holder) => {
+    ])('never replace the records of %s, which are reported with their owner', async (_what, holder) => {
       const host = 'taken.example.com';
       await ensure(record(host, { values: ['203.0.113.7'] }), holder);
       const refusal = await writingNothing(() => expectRefused(ensure(record(host)), 'ERR_INFRA_DEPENDENCIES'));
@@ -178,13 +178,13 @@ export function keepsRecords(name: string, open: () => Promise<DNSTestbed>): voi
       await remove(host);
     });
 
-    it('claims nothing where a text of others has the place of the claim', async () => {
+    it('are not claimed where a foreign text has the place of the claim', async () => {
       const host = 'texts.example.com';
       await testbed.put(zoneID, record(`_coppice.${host}`, { type: 'TXT', values: ['v=something'] }));
       await writingNothing(() => expectRefused(ensure(record(host)), 'ERR_INFRA_DEPENDENCIES'));
     });
 
-    it('is finished by the next try when it was cut off between the claim and the record', async () => {
+    it('are completed by a retry after an interruption between claim and record', async () => {
       const host = 'half.example.com';
       await ensure(record(host));
       const [claim] = await claims(host);
@@ -196,14 +196,14 @@ export function keepsRecords(name: string, open: () => Promise<DNSTestbed>): voi
       expect(await claims(host)).toEqual([]);
     });
 
-    it('keeps the name of the zone itself', async () => {
+    it('can have the name of the zone', async () => {
       await ensure(record('example.com'));
       expect(await at('example.com')).toEqual([{ type: 'A', ttl: 120, values: ['192.0.2.1'] }]);
       await remove('example.com');
       expect(await at('example.com')).toEqual([]);
     });
 
-    it('lists for the sweep what is claimed, whoever claims it, in all zones', async () => {
+    it('are listed for the sweep by their claims, in all zones', async () => {
       const made: [string, RecordOwner][] = [
         ['one.example.com', BLUE],
         ['two.example.com', GREEN],
@@ -227,7 +227,7 @@ export function keepsRecords(name: string, open: () => Promise<DNSTestbed>): voi
       expect(await testbed.dns.claimed(ctx)).toEqual([]);
     });
 
-    it('refuses in words that people can act on, changes nothing then, and works again afterwards', async () => {
+    it('are unchanged after a refusal, which is reported with advice, and can be written afterwards', async () => {
       const host = 'troubled.example.com';
       const zone = await zoneOf(host);
       for (const trouble of testbed.troubles) {

@@ -96,7 +96,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       await testbed.until('the membership to be gone', () => testbed.memberships.size === 0);
     };
 
-    it('has a cluster join by itself, and leave without a trace before it is taken apart', async () => {
+    it('lets a cluster join by itself, and leave without a trace before its deletion', async () => {
       await testbed.startOperator();
       await joined();
       expect(testbed.isHeld).toBe(true);
@@ -126,7 +126,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       expect(await testbed.made({ ...kinds, member: [] })).toEqual([]);
     });
 
-    it.runIf(hub.costs)('costs no more writes than it says, to come and to go', async () => {
+    it.runIf(hub.costs)('needs no more writes than declared for a join and a leave', async () => {
       await testbed.startOperator();
       await joined();
       const writes = () => testbed.line.writes.filter((write) => !write.includes('/hubs/'));
@@ -136,7 +136,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       expect(writes().slice(hub.costs!.join + hub.costs!.leave)).toEqual([]);
     });
 
-    it('takes away what it made in a cluster that stays', async () => {
+    it('deletes what it created in a cluster that stays', async () => {
       await testbed.startOperator();
       await joined();
       await testbed.makeHub('test', { clusterSelector: { matchLabels: { fleet: 'other' } } });
@@ -145,7 +145,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       expect(await receipts()).toEqual([]);
     });
 
-    it('puts back what somebody deleted: in the hub at once, in the cluster when it is looked through', async () => {
+    it('restores deleted objects: in the hub at once, in the cluster at the next check', async () => {
       await testbed.startOperator();
       await joined();
       await testbed.quiet();
@@ -173,7 +173,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       }
     });
 
-    it('writes down what it makes before it makes anything, and finds its way from every write that it dies after', async () => {
+    it('records objects before their creation, and recovers from a kill after each write', async () => {
       await testbed.makeCluster();
       let deaths = 0;
       const deathsOf: string[] = [];
@@ -222,7 +222,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       expect(await testbed.made({ ...kinds, member: [] })).toEqual([]);
     });
 
-    it('does not touch what others made, and says whose name is in the way', async () => {
+    it('never changes foreign objects, and names those in the way', async () => {
       const { resource, object } = hub.taken;
       await testbed.startOperator();
       await testbed.garden.client.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
@@ -271,7 +271,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       }
     };
 
-    it.runIf(theirs)('leaves alone what somebody else made for the cluster, where it is to observe it', () =>
+    it.runIf(theirs)('ignores foreign objects of a cluster that it only observes', () =>
       besideTheirs(async (name, [first], live) => {
         await testbed.makeHub('test', { adoption: 'Observe' });
         const before = await live(first!);
@@ -291,7 +291,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       }),
     );
 
-    it.runIf(theirs)('takes over what somebody else made for the cluster, where it is to own it, or says why not', () =>
+    it.runIf(theirs)('adopts foreign objects of a cluster that it owns, or reports why not', () =>
       besideTheirs(async (name, objects, live, whyNot) => {
         await testbed.makeHub('test', { adoption: 'Own' });
         const before = await live(objects[0]!);
@@ -315,7 +315,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       }),
     );
 
-    it('makes nothing where the hub cannot reach the cluster, and names both ends', async () => {
+    it('creates nothing if it cannot reach the cluster, and names both ends', async () => {
       const dials = vi.spyOn(hubType(hub.type)!, 'dials').mockReturnValue('HubToMember');
       try {
         await testbed.makeHub('test', { member: { endpoint: 'https://0.0.0.0:6443' } });
@@ -336,7 +336,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       }
     });
 
-    it('does not begin to drain before the other members have room for the work', async () => {
+    it('starts no drain before other members have room for the work', async () => {
       const type = hubType(hub.type)!;
       const drain = vi.fn(() => []);
       const before = { placements: undefined, drain: undefined, ...type };
@@ -360,7 +360,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       }
     });
 
-    it('is audited: what a membership left that nobody ended is found in the hub, and taken away', async () => {
+    it('is audited: remains of a membership are found in the hub and deleted', async () => {
       await testbed.startOperator();
       await joined();
       await testbed.quiet();
@@ -395,7 +395,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       }
     });
 
-    it('waits for a cluster that does not answer, and lets go of one that is dead', async () => {
+    it('waits for an unreachable cluster, and releases a dead one', async () => {
       await testbed.startOperator();
       await testbed.makeCluster();
       await testbed.until('the membership to be made', () => testbed.membership() !== undefined);
@@ -412,7 +412,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       expect(await testbed.made({ ...kinds, member: [] })).toEqual([]);
     });
 
-    it('has work moved away before a cluster sleeps, parks it, and opens it with new tokens when it has woken', async () => {
+    it('moves work away before a cluster sleeps, closes it, and opens it with new tokens after wake-up', async () => {
       const told: Member[] = [];
       const type = hubType(hub.type)!;
       const before = { drain: undefined, placements: undefined, ...type };
@@ -457,7 +457,7 @@ export function keepsMembers(hub: HubUnderTest): void {
       }
     });
 
-    it('keeps a Hub with members from being deleted, unless it lets go of them', async () => {
+    it('protects a Hub with members from deletion, unless it releases them', async () => {
       await testbed.startOperator();
       await joined();
       await testbed.until('the hub to count it', () => testbed.hubs.get('test')?.status?.memberships === 1);

@@ -50,11 +50,11 @@ const NONSENSE: Nonsense<WantedSpec>[] = [
 
 /** What Provider.validate promises. Pure. @param profiles those that are committed and this provider is for */
 export function validatesPools(provider: Provider, profiles: () => CloudProfile[]): void {
-  describe(`${provider.name} validates pools`, () => {
+  describe(`the validation of pools by ${provider.name}`, () => {
     const problemsOf = (wanted: WantedSpec, profile = profiles()[0]!) =>
       provider.validate(frozen(wanted), frozen(profile));
 
-    it('and accepts everything that its committed profiles offer', () => {
+    it('accepts everything that its committed profiles offer', () => {
       for (const profile of profiles()) {
         const { regions, machineTypes, kubernetes } = profile.spec;
         const all = [
@@ -69,15 +69,15 @@ export function validatesPools(provider: Provider, profiles: () => CloudProfile[
       }
     });
 
-    it.each(NONSENSE)('and names what is wrong with %s', (_what, change, field, words) => {
+    it.each(NONSENSE)('reports what is wrong with %s', (_what, change, field, words) => {
       expectNamed(problemsOf(change(offered(profiles()[0]!))), field, words);
     });
 
-    it('and lets a cluster stay at a version that the profile no longer has: who knows what runs judges that', () => {
+    it("lets a cluster stay at a version that the profile no longer has, as only the cluster's state decides that", () => {
       expect(problemsOf({ ...offered(profiles()[0]!), kubernetesVersion: '1.28.9' })).toEqual([]);
     });
 
-    it('and says all at once, and the same again', () => {
+    it('reports all problems at once, and the same each time', () => {
       const wanted = withRange({ services: 'many' })(withPool({ machineType: 'vax.large' })(offered(profiles()[0]!)));
       const problems = problemsOf(wanted);
       expectNamed(problems, 'pools[0].machineType', 'vax.large');

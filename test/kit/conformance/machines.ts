@@ -27,7 +27,7 @@ const alive = (machines: readonly Machine[]) => machines.filter(({ phase }) => p
 
 /** What Provider promises of machines, wherever `open` lets them be made: one life of a cluster, told in order. */
 export function keepsMachines(where: string, provider: Provider, open: () => Promise<MachineTestbed>): void {
-  describe(`${provider.name} keeps machines ${where}`, () => {
+  describe(`the machines of ${provider.name} ${where}`, () => {
     let testbed: MachineTestbed;
     let ctx: ProviderContext;
     beforeAll(async () => {
@@ -51,7 +51,7 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
       expect(testbed.writes()).toBe(before);
     }
 
-    it('has none to begin with, and takes away what is not there', async () => {
+    it('are none at first, and the deletion of missing ones succeeds', async () => {
       expect(await provider.listMachines(ctx)).toEqual([]);
       await provider.deletePool(ctx, 'workers');
       await provider.removeMachines(ctx, 'workers', ['never-was'], 0);
@@ -59,7 +59,7 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
       expect(await provider.listMachines(ctx)).toEqual([]);
     });
 
-    it('makes as many as are asked for, once', async () => {
+    it('are created in the requested number, once', async () => {
       await reconcile(testbed.pool({ count: 2, labels: { team: 'shop' }, taints: TAINTS }));
       const machines = await provider.listMachines(ctx);
       expect(machines).toHaveLength(2);
@@ -71,7 +71,7 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
       await changingNothing(() => reconcile(testbed.pool({ count: 2, labels: { team: 'shop' }, taints: TAINTS })));
     });
 
-    it('lets labels, taints, zone, region, type and capacity reach the nodes', async () => {
+    it('pass labels, taints, zone, region, type and capacity to their nodes', async () => {
       const nodes = await testbed.nodes(ctx);
       expect(nodes.map(({ metadata }) => metadata.name).sort()).toEqual(
         (await provider.listMachines(ctx)).map(({ nodeName }) => nodeName).sort(),
@@ -90,7 +90,7 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
       }
     });
 
-    it('has nodes that exist follow their pool', async () => {
+    it('have nodes that follow changes of their pool', async () => {
       await reconcile(testbed.pool({ count: 2, labels: { tier: 'web' } }));
       for (const { metadata, spec } of await testbed.nodes(ctx)) {
         expect(metadata.labels).toMatchObject({ tier: 'web' });
@@ -99,7 +99,7 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
       }
     });
 
-    it('scales out, and never in by itself', async () => {
+    it('are scaled out, and never in by themselves', async () => {
       const before = await names();
       await reconcile(testbed.pool({ count: 4 }));
       const after = await names();
@@ -109,7 +109,7 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
       expect(await names()).toEqual(after);
     });
 
-    it('takes away exactly the machines that are named, and puts none in their place', async () => {
+    it('are deleted by name exactly, without replacements', async () => {
       const all = await names();
       const going = [all[0]!, all[2]!];
       for (let again = 0; again < 2; again++) {
@@ -121,7 +121,7 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
       expect(await names()).toEqual(all.filter((name) => !going.includes(name)));
     });
 
-    it.runIf(provider.repair)('restarts a machine, which keeps its name, and replaces one by another', async () => {
+    it.runIf(provider.repair)('are restarted under their name, or replaced', async () => {
       const before = await names();
       const nodeOf = async (name: string) =>
         (await testbed.nodes(ctx)).find(({ metadata }) => metadata.name === machineNamed(name)?.nodeName);
@@ -143,7 +143,7 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
       expect(await names()).toHaveLength(2);
     });
 
-    it('replaces no machine by itself that its caller is to roll, and tells which these are', async () => {
+    it('are reported as outdated, and left for the caller to replace', async () => {
       const outdated = async () =>
         alive(await provider.listMachines(ctx))
           .filter((machine) => machine.outdated)
@@ -168,7 +168,7 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
       for (const { status } of await testbed.nodes(ctx)) expect(status?.capacity).toMatchObject({ pods: String(pods) });
     });
 
-    it('keeps pools, and clusters of one name in two projects, apart', async () => {
+    it('are separate for each pool, and for clusters of one name in two projects', async () => {
       const other = testbed.context('n'.repeat(63), 'blue');
       const kept = await names();
       await reconcile(testbed.pool({ name: 'a23456789012345', machineType: testbed.otherType, count: 1 }));
@@ -192,7 +192,7 @@ export function keepsMachines(where: string, provider: Provider, open: () => Pro
       expect(await testbed.leftIn(other)).toEqual([]);
     });
 
-    it('says what it has when the cluster does not answer, and leaves nothing in the end', async () => {
+    it('are listed while the cluster is unreachable, and leave nothing in the end', async () => {
       const unreachable = { ...ctx };
       delete unreachable.shoot;
       await provider.listMachines(unreachable);
