@@ -126,7 +126,7 @@ e2e('a manifest with a simulated cloud', () => {
     expect(new Set(running.map((pod) => pod.spec.nodeName)).size).toBeGreaterThan(10);
   });
 
-  it('keeps pods Ready after an outage of the API server', async () => {
+  it('makes pods Ready again that lost it in an outage of the API server', async () => {
     const pods = await follow<Pod>(client, PODS, { namespace: 'kube-system', labelSelector: 'k8s-app=kube-dns' });
     const { name } = pods.list()[0]!.metadata;
     const readyOf = (pod: Pod | undefined) => pod?.status?.conditions?.find(({ type }) => type === 'Ready')?.status;

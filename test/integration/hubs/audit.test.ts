@@ -42,7 +42,7 @@ const POD = {
 } as Pod;
 
 /** A garden, a cluster of it, and a hub that is another API server. */
-describe('a cluster that leaves a hub, or its audit,', () => {
+describe('an audited hub, or a cluster that leaves it,', () => {
   let testbed: HubTestbed;
   let hub: TestApiserver;
   beforeAll(async () => {

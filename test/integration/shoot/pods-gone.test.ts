@@ -63,7 +63,7 @@ it('pods being deleted are gone only when their kubelet reports that their proce
   expect([await isThere('server'), await isThere('finished')]).toEqual([false, false]);
 });
 
-it('all pods of a namespace are deleted within a second, even those in no cache', async () => {
+it('all pods of a namespace get a grace period of one second, even those in no cache', async () => {
   const namespace = await api.newNamespace();
   const names = ['known', 'unknown'];
   for (const name of names) await running(name, namespace);

@@ -15,7 +15,7 @@ const process = (pid: number, name: string, startedAt: number, more: Partial<Pro
 const shim = process(1, 'containerd-shim', 9.7, { isSandbox: true, component: 'containerd' });
 const memory = (pid: number) => ({ rss: 0, anonymous: 0, share: pid });
 
-it("serverPod counts shim and pauses beside the API server, and the start from the pod's network", () => {
+it('serverPod separates the memory of shim and pauses, and measures the start from the network on', () => {
   const pod = serverPod(
     [process(100, 'kube-apiserver', 10.5), process(3, 'pause', 10.2), shim, process(2, 'pause', 10)],
     memory,

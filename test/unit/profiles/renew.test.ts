@@ -86,7 +86,7 @@ spec:
     expect(again.text).toContain('# - Prices that the list above does not have: a table of long ago.\n# - Zones');
   });
 
-  it('has no price that neither has', () => {
+  it('has no price that neither the list nor the old profile has', () => {
     const { text, remarks } = renew(
       TEXT,
       listOf({ here: { small: { hourly: '0.1' }, large: { hourly: '0.4' } }, there: WHOLE.there }),

@@ -152,7 +152,7 @@ describe('the local machines of a control plane', () => {
       expect((await seen()).map(([, , closed]) => closed)).toEqual([true, false]);
     });
 
-    it('are replaced one by one without effect on others', async () => {
+    it('are replaced by deletion of their pods, and others stay', async () => {
       for (const ordinal of [0, 1, 7]) await controlPlaneMachines.replace(ctx, 'control-plane', ordinal);
       expect(seed.names('Pod')).toEqual(['machines-control-plane-1']);
     });

@@ -149,7 +149,7 @@ describe('the local provider', () => {
     ['loaded', `sha256:${'0'.repeat(64)}`],
     ['pulled', `registry.example/machine@sha256:${'0'.repeat(64)}`],
   ])(
-    'restarts a machine whose image was %s by an alias of it, and replaces it for another pod template',
+    'restarts a machine whose image was %s under alternating image names, and replaces it by deletion of its pod',
     async (_, id) => {
       await local.reconcilePool(ctx(), pool());
       const image = replicaSet().spec.template.spec.containers[0].image;

@@ -290,7 +290,7 @@ describe("machines in a tenant's account", () => {
       expect(cloud.inputs!.pools[0]!.image).toBe(newer);
     });
 
-    it('do not include machines without hash until hashes are introduced', async () => {
+    it('include machines from before hashes only after the next change of the pool', async () => {
       await started().reconcilePools!(ctx(), workers(2));
       for (const machine of cloud.machines) delete machine.hash;
       const secret = seed.get<Secret>(RECORD);

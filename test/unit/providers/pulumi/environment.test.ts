@@ -28,7 +28,7 @@ describe('the environment of a Pulumi engine', () => {
     expect(environment.HOME).toBe('/home/pulumi');
     expect(environment.PATH).not.toContain('/x');
   });
-  it("disables prompts, and any fallback to the machine's role", () => {
+  it("disables update checks, plugin downloads, and the machine's role", () => {
     expect(environment).toMatchObject({
       PULUMI_SKIP_UPDATE_CHECK: 'true',
       PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION: 'true',
