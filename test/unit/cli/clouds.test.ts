@@ -98,7 +98,7 @@ describe('coppice sweep', () => {
     expect([err.match(/No orphans|neither a cluster/), code]).toEqual([null, 1]);
   });
 
-  it('does not call a place free of orphans that it could not search', async () => {
+  it('does not report a place as free of orphans when the search failed', async () => {
     const regions = [{ name: 'here' }];
     const spec = { type: 'aws', kubernetes: {}, machineTypes: [], regions };
     lists.cloudprofiles = [{ metadata: { name: 'aws' }, spec }];

@@ -123,7 +123,7 @@ describe('an attached cluster', () => {
     expect(plan(leaving, gone).release).toBe(true);
   });
 
-  it("outlives its object: hubs' objects in it are removed, whether it answers or not", () => {
+  it('outlives the deletion of its WorkerCluster, so hubs remove their objects in it', () => {
     const metadata = { ...cluster().metadata, deletionTimestamp: '2026-11-22T11:59:00Z' };
     expect(clusterGoes(cluster({ metadata }))).toBe(false);
     expect(clusterGoes(cluster({ metadata, spec: { cloudProvider: 'aws', controlPlaneNodes: 1 } }))).toBe(true);

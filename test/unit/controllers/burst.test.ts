@@ -980,7 +980,7 @@ describe('policies', () => {
     expect(testbed.policy('younger')!.status!.clusterCount).toBe(0);
   });
 
-  it('serve what an older one may not buy for', async () => {
+  it('serve work for which an older policy may not buy', async () => {
     testbed.objects.put(policyNamed('younger', {}, START + 1000));
     testbed.objects.put(policyNamed('peak', { budget: { hourly: '0.1', currency: 'USD' } }));
     testbed.demands = [demand('ResourceBinding shop/web', 3)];

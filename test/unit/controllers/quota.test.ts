@@ -391,7 +391,7 @@ describe('the status of a quota', () => {
     expect(secret).not.toHaveProperty('used');
   });
 
-  it('is constant, so that nothing is written', () => {
+  it('is not written when usage is unchanged', () => {
     const first = quota({ nodes: 3, 'cost.hourly': 1 });
     const status = quotaStatus(first, two, NOW);
     expect(quotaStatus({ ...first, status }, two, new Date(+NOW + 60_000))).toEqual(status);

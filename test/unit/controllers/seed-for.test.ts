@@ -124,7 +124,7 @@ it('a seed is requested where no existing one could ever host the shoot, reachab
   );
 });
 
-it('a shoot stays on its seed, whatever becomes of the seed, and takes a place where it names one', () => {
+it('a shoot uses the seed that its spec names, even when the seed has no room', () => {
   const named = seed('one', 0);
   const { place } = placing([named], []);
   expect(place(shoot('a', { seedName: 'one', status: { seedName: 'one' } as Shoot['status'] }))).toBe('one');

@@ -82,7 +82,7 @@ describe('the strategy of a shoot', () => {
     expect(deletionIds(operation(true, inSeed))).toContain('processes');
   });
 
-  it("is the cluster's own machines where it has a pool for them", () => {
+  it('is SelfManaged when the shoot has a control plane pool', () => {
     const found = ids(onMachines());
     expect(found).toContain('control-plane-machines');
     expect(found).not.toContain('etcd');

@@ -243,7 +243,7 @@ describe('the demand of Karmada', () => {
       expect(brought).toEqual(['gold']);
     });
 
-    it('is propagated nowhere in an unserved version, or where the definition is unreadable', async () => {
+    it('is sent to no member when its version is not served or its CRD cannot be read', async () => {
       const unserved = { customresourcedefinitions: [definition('jobs', 'Job', false)] };
       expect((await told(unserved)).brought).toEqual([]);
       const closed = reader(objects);

@@ -443,7 +443,7 @@ describe('the bounds beside a policy', () => {
     expect(highest(levels([0, 1], [10, 5]), levels([5, 3], [20, 0]))).toEqual(levels([0, 1], [5, 3], [10, 5], [20, 5]));
   });
 
-  it('bill units for their minimum stay, and none twice', () => {
+  it('bill each unit once, at least for its minimum life', () => {
     const levels = (...pairs: [number, number][]) => pairs.map(([at, units]) => ({ at, units }));
     const paidFor = (curve: ReturnType<typeof levels>, end: number, leastMs: number) =>
       areaOf(stretchLevels(curve, leastMs), end);

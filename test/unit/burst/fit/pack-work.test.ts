@@ -30,7 +30,7 @@ it('pack stays within the question limit of a decision, and reports the remainin
   expect(work.left).toBeGreaterThan(-500 * 100);
 });
 
-it('packings of one decision share its question limit', () => {
+it('packings of one decision share one limit of checks of a pod against a node', () => {
   const work = { left: 1_000 };
   const state = clusterState({ nodes, pods: [], work });
   state.whatIf(() => pack(pending(500), state));
