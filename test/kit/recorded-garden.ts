@@ -1,3 +1,4 @@
+import type { CloudProfile } from '../../operator/api/cloudprofile.ts';
 import { API_VERSION } from '../../operator/api/group.ts';
 import { installManifests } from '../../operator/api/install.ts';
 import { profileManifests } from '../../operator/api/profiles.ts';
@@ -84,12 +85,25 @@ export class RecordedGarden {
     return this.clusters.get(`default/${name}`);
   }
 
-  async ask(name: string): Promise<void> {
+  async ask(name: string, cloudProfile = PROFILE): Promise<void> {
     await this.server.client.apply({
       apiVersion: API_VERSION,
       kind: 'WorkerCluster',
       metadata: { name, namespace: 'default' },
-      spec: { cloudProvider: 'simulated', cloudProfile: PROFILE, controlPlaneNodes: 1, dataPlaneNodes: 1 },
+      spec: { cloudProvider: 'simulated', cloudProfile, controlPlaneNodes: 1, dataPlaneNodes: 1 },
+    });
+  }
+
+  /** Applies a profile like that of the clusters here, whose machines start for that long. */
+  async profileWithSlowMachines(name: string, p50: string): Promise<void> {
+    const all = await profileManifests();
+    const { spec } = all.find(({ metadata }) => metadata.name === PROFILE) as CloudProfile;
+    const simulation = { controlPlane: { run: false }, machines: { creation: { p50 } } };
+    await this.server.client.apply({
+      apiVersion: API_VERSION,
+      kind: 'CloudProfile',
+      metadata: { name },
+      spec: { ...spec, providerConfig: { simulation } },
     });
   }
 

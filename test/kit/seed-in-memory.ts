@@ -47,6 +47,7 @@ export function operatorInSeed(server: MemoryApiServer, now: () => Date): Operat
         provider: {},
         names: [],
         deps: {
+          gardenID: 'garden',
           now,
           recordEvent: (_: unknown, type: string, reason: string) => void events.push(`${type} ${reason}`),
         },

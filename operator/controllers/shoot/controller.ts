@@ -89,6 +89,14 @@ export class ShootController {
     return this.#states.get(key)?.repair?.(signal);
   }
 
+  /** Restores lost keys from memory, independently of a running operation. */
+  async keys(key: string, signal: AbortSignal): Promise<undefined> {
+    const shoot = this.#deps.shoots.get(key);
+    const state = this.#states.get(key);
+    if (!shoot || isIgnored(shoot) || state?.shoot?.metadata.uid !== shoot.metadata.uid) return;
+    await state?.restoreKeys?.(signal);
+  }
+
   async stop(): Promise<void> {
     for (const key of this.#states.keys()) await this.#forget(key);
   }

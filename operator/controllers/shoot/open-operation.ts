@@ -20,6 +20,7 @@ import type { Operation } from './operation.ts';
 import { controlPlanePoolOf, poolsOfShoot } from './pools.ts';
 import { providerContext } from './provider-context.ts';
 import type { ShootState } from './state.ts';
+import { restoreKeys } from './stored-keys.ts';
 import { strategyOf } from './strategy.ts';
 import { tellStatus } from './tell-status.ts';
 import { allocateVNI } from './vni.ts';
@@ -113,6 +114,7 @@ export async function openOperation(
   };
   state.listMachines = () => strategy.machines(op);
   state.repair = withoutControlPlane ? undefined : (until) => repairMachines(op, until);
+  state.restoreKeys = deleting ? undefined : (until) => restoreKeys(op, until);
   if (!deleting) checkFits(op, profile);
   return op;
 }

@@ -99,6 +99,8 @@ export interface ShootState {
   soundKeys: string | undefined;
   /** The keys as last read or written; absent: not yet. */
   keys: KnownKeys | undefined;
+  /** Restores lost keys from memory; undefined: no operation has begun yet, or the shoot is being destroyed. */
+  restoreKeys: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Lost keys with advice. Absent: none. */
   keysLost: string | undefined;
   /** Next change of stored machines by time alone. */
@@ -154,6 +156,7 @@ export const newShootState = (): ShootState => ({
   nextRenewal: undefined,
   soundKeys: undefined,
   keys: undefined,
+  restoreKeys: undefined,
   keysLost: undefined,
   machinesChangeAt: undefined,
   etcdSettled: undefined,

@@ -1,6 +1,7 @@
 import { notYetConfigured } from '../../api/errors.ts';
 import { COMPONENTS } from '../../api/names.ts';
 import { hasServed } from '../../api/shoot.ts';
+import { KubeApiError } from '../../kube/errors.ts';
 import { decodeSecret, type KubeObject, PVCS, SECRETS, type Secret } from '../../kube/resources.ts';
 import { lacksKeysOf } from '../../pki/secrets-encryption.ts';
 import { etcdClaimName } from '../../shoot/etcd.ts';
@@ -9,7 +10,11 @@ import { pkiSecret } from '../../shoot/pki-secret.ts';
 import { encryptionSeen, isToldToEncrypt, STATE_KEY } from '../../shoot/secrets-encryption.ts';
 import { type ControlPlane, controlPlaneLabels } from '../../shoot/values.ts';
 import type { Operation } from './operation.ts';
+import { otherOwnerIn } from './ownership.ts';
 import { noteIn } from './self-hosted/self-hosted.ts';
+
+/** Most conflicts before giving up: a second operator must be running. */
+const MOST_TRIES = 5;
 
 /**
  * Stores the shoot's keys, also in the operation. The first keys are created, later ones replace the version that they
@@ -39,17 +44,17 @@ export async function readKeys(op: Operation, signal: AbortSignal, fresh = false
   const cached = fresh ? undefined : seed.secrets.get(`${values.namespace}/${PKI_SECRET}`);
   const stored = cached ?? (await unlabelledKeys(op, signal));
   const data = decodeSecret(stored?.data);
-  const kept = state.keys?.uid === shoot.metadata.uid ? state.keys?.data : undefined;
-  const isKept = kept !== undefined && lostOf(op, kept).length === 0;
-  const replaced = isKept ? [...replacedKeys(data, kept), ...replacedEncryption(data, kept)] : [];
+  const kept = keptKeys(op);
+  const replaced = kept ? [...replacedKeys(data, kept), ...replacedEncryption(data, kept)] : [];
   const lost = [...new Set([...lostOf(op, data), ...replaced])];
   if (lost.length === 0) {
     know(op, data, stored?.metadata.resourceVersion);
     return data;
   }
-  if (isKept) {
+  if (kept) {
     const whole = withKept(data, kept, lost);
-    know(op, data, stored?.metadata.resourceVersion);
+    // Only the version is of the damaged Secret: a write that fails must not cost the keys in memory.
+    know(op, kept, stored?.metadata.resourceVersion);
     await storeKeys(op, whole, signal);
     deps.recordEvent(
       shoot,
@@ -70,6 +75,43 @@ export async function readKeys(op: Operation, signal: AbortSignal, fresh = false
 /** Reads the keys of a shoot when nothing is made: restores or reports lost ones. */
 export async function keepKeys(op: Operation, signal: AbortSignal): Promise<void> {
   op.pki = await readKeys(op, signal);
+}
+
+/**
+ * Restores lost keys from memory while an operation waits, for example minutes for an API server. Keys that are not in
+ * memory are left to the operation, which reports them.
+ */
+export async function restoreKeys(op: Operation, signal: AbortSignal): Promise<void> {
+  const { seed, shoot, values, deps } = op;
+  const namespace = seed.namespaces.get(values.namespace);
+  if (!namespace || namespace.metadata.deletionTimestamp || otherOwnerIn(namespace, shoot, deps.gardenID)) return;
+  const kept = keptKeys(op);
+  const data = decodeSecret(seed.secrets.get(`${values.namespace}/${PKI_SECRET}`)?.data);
+  // A rotation replaces the encryption keys of Secrets at this moment, perhaps; nobody replaces others.
+  if (!kept || (lostOf(op, data).length === 0 && replacedKeys(data, kept).length === 0)) return;
+  await whileBehind((fresh) => readKeys(op, signal, fresh));
+}
+
+/**
+ * Repeats work that ends with storeKeys, after a conflict with keys that another writer stored meanwhile.
+ * @param work `fresh`: whether to use the keys that the server has
+ */
+export async function whileBehind<T>(work: (fresh: boolean) => Promise<T>): Promise<T> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await work(tried > 1);
+    } catch (error) {
+      const isBehind = error instanceof KubeApiError && error.status === 409;
+      if (!isBehind || tried === MOST_TRIES) throw error;
+    }
+  }
+}
+
+/** Complete keys of this Shoot in memory; undefined: none. */
+function keptKeys(op: Operation): PKIData | undefined {
+  const { keys } = op.state;
+  const isKept = keys?.uid === op.shoot.metadata.uid && keys !== undefined && lostOf(op, keys.data).length === 0;
+  return isKept ? keys.data : undefined;
 }
 
 function know(op: Operation, data: PKIData, version: string | undefined): void {

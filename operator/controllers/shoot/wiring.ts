@@ -3,6 +3,7 @@ import { shootProfileName } from '../../api/shoot.ts';
 import { TaskDurations } from '../../flow/graph.ts';
 import { FairQueue } from '../../kube/fair-queue.ts';
 import { keyOf } from '../../kube/resources.ts';
+import { PKI_SECRET } from '../../shoot/pki.ts';
 import { type Core, OPERATIONS_AT_ONCE, type Part, workersOfNamespace } from '../core.ts';
 import { failuresOf } from '../failure.ts';
 import { shootIsShort } from '../shortages.ts';
@@ -34,12 +35,16 @@ const REPAIRS_AT_ONCE = 8;
 /** Parallel clusters in the approval of certificates. */
 const CERTIFICATES_AT_ONCE = 8;
 
-/** Creates the controllers of Shoots, of kubelets' certificates and of machine repair. */
+/** Parallel clusters whose lost keys are restored. */
+const KEYS_AT_ONCE = 8;
+
+/** Creates the controllers of Shoots, of their keys, of kubelets' certificates and of machine repair. */
 export function wireShoots(core: Core, { accounts, backups, holds }: ShootsOptions): Part {
   const { clusters, kubeconfigs, profiles, registry, seeds, shoots } = core;
   const queue = core.queues.shoots;
   const certificates = core.queue('certificates', { perNamespace: workersOfNamespace(CERTIFICATES_AT_ONCE) });
   const repairs = core.queue('repair', { perNamespace: workersOfNamespace(REPAIRS_AT_ONCE) });
+  const keys = core.queue('keys', { perNamespace: workersOfNamespace(KEYS_AT_ONCE) });
   const controller = new ShootController({
     ...core,
     ...accounts,
@@ -61,6 +66,8 @@ export function wireShoots(core: Core, { accounts, backups, holds }: ShootsOptio
   registry.onChange((key, object) => {
     queue.add(key);
     controller.partChanged(key);
+    // A running operation reads keys at its start only, and may wait for minutes.
+    if (object.kind === 'Secret' && object.metadata.name === PKI_SECRET) keys.add(key);
     if (object.kind !== 'Pod') return;
     certificates.add(key);
     if (object.metadata.labels?.[LABELS.role] === ROLES.machine) repairs.addAfter(key, REPAIR_LOOK_MS);
@@ -108,6 +115,13 @@ export function wireShoots(core: Core, { accounts, backups, holds }: ShootsOptio
         // Longer only when the cluster's own webhooks hang.
         timeoutMs: 60_000,
         reconcile: (key, stop) => controller.certificates(key, stop),
+      },
+      {
+        name: 'keys',
+        queue: keys,
+        concurrency: KEYS_AT_ONCE,
+        timeoutMs: 60_000,
+        reconcile: (key, stop) => controller.keys(key, stop),
       },
       {
         name: 'repair',

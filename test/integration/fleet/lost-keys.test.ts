@@ -27,6 +27,21 @@ it('an operator restores keys deleted in the seed from its memory', async () => 
   expect(keysOf('remembered')!.data).toEqual(before.data);
 });
 
+it('an operator restores keys deleted while an operation waits, before the operation ends', async () => {
+  await garden.profileWithSlowMachines('slow', '30m');
+  await garden.ask('waiting', 'slow');
+  const operation = () => garden.shoots.get('default/waiting')?.status?.lastOperation;
+  await garden.until('the operation to wait for machines', () => /machines/.test(operation()?.description ?? ''));
+  const before = keysOf('waiting')!;
+  await deleteKeys('waiting');
+  await garden.until(
+    'the keys to be back',
+    () => (keysOf('waiting')?.metadata.uid ?? before.metadata.uid) !== before.metadata.uid,
+  );
+  expect(keysOf('waiting')!.data).toEqual(before.data);
+  expect(operation()?.state).toBe('Processing');
+});
+
 it('keys lost while no operator ran are not created anew: a condition reports them until their restore', async () => {
   await garden.made('lost');
   const before = keysOf('lost')!;

@@ -1,14 +1,16 @@
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Shoot } from '../../../operator/api/shoot.ts';
 import { encryptionWanted } from '../../../operator/controllers/shoot/hosted/encryption.ts';
 import type { Operation } from '../../../operator/controllers/shoot/operation.ts';
+import { GARDEN_ANNOTATION } from '../../../operator/controllers/shoot/ownership.ts';
 import { providerContext } from '../../../operator/controllers/shoot/provider-context.ts';
-import { keepKeys } from '../../../operator/controllers/shoot/stored-keys.ts';
+import { keepKeys, restoreKeys } from '../../../operator/controllers/shoot/stored-keys.ts';
 import { issueCertificates } from '../../../operator/controllers/shoot/tasks/issue-certificates.ts';
 import { PVCS, SECRETS, type Secret } from '../../../operator/kube/resources.ts';
 import { etcdClaimName, etcdSecret } from '../../../operator/shoot/etcd.ts';
 import { kubeAPIServer } from '../../../operator/shoot/kube-apiserver.ts';
 import { PKI_SECRET, pkiParameters } from '../../../operator/shoot/pki.ts';
+import { controlPlaneLabels } from '../../../operator/shoot/values.ts';
 import { buildShoot } from '../../kit/builders/objects.ts';
 import { MemoryApiServer } from '../../kit/memory-api-server.ts';
 import { type OperatorInSeed, operatorInSeed } from '../../kit/seed-in-memory.ts';
@@ -204,6 +206,82 @@ it('a sleeping cluster keeps its keys in the same way', async () => {
   expect(stored()).toEqual(before);
   await deleteKeys();
   await expect(keepKeys(operatorInSeed(seed, () => NOW).operation(served), signal)).rejects.toThrow(/makes no other/);
+});
+
+describe('while an operation waits', () => {
+  const space = ({ garden = 'garden', ...more }: { garden?: string; deletionTimestamp?: string } = {}) => {
+    const annotations = { [GARDEN_ANNOTATION]: garden };
+    const metadata = { name: NS, labels: controlPlaneLabels(values), annotations, ...more };
+    return seed.put({ apiVersion: 'v1', kind: 'Namespace', metadata });
+  };
+
+  it.each<[string, () => unknown]>([
+    ['a deleted Secret is', deleteKeys],
+    ['a deleted authority is', () => change(without('ca.key'))],
+    [
+      'an authority of another cluster is',
+      async () => change({ ...stored()!, ...(await foreign('ca.crt', 'ca.key')) }),
+    ],
+  ])('%s restored from memory, also for the operation', async (_, lose) => {
+    space();
+    const waiting = await issue(shoot);
+    const before = stored();
+    await lose();
+    await restoreKeys(waiting, signal);
+    expect(stored()).toEqual(before);
+    expect(waiting.pki['ca.key']).toBe(atob(before!['ca.key']!));
+    expect(operator.events).toEqual(['Warning KeysRestored']);
+  });
+
+  it('other encryption keys of Secrets are left to the operation, which may be rotating them', async () => {
+    space();
+    const waiting = await issue(shoot);
+    const rotated = { ...stored()!, ...(await foreign('secrets-encryption.json')) };
+    change(rotated);
+    await restoreKeys(waiting, signal);
+    expect(stored()).toEqual(rotated);
+  });
+
+  it('keys are restored from what the server has, if somebody was faster', async () => {
+    space();
+    const waiting = await issue(shoot);
+    const before = seed.find<Secret>(SECRETS, PKI_SECRET, NS)!;
+    await deleteKeys();
+    let isFirst = true;
+    seed.around = (write) => {
+      if (isFirst) seed.put(before);
+      isFirst = false;
+      return write();
+    };
+    await restoreKeys(waiting, signal);
+    expect(stored()).toEqual(before.data);
+    expect(operator.events).toEqual([]);
+  });
+
+  it.each<[string, () => unknown]>([
+    ['a namespace that is being deleted', () => space({ deletionTimestamp: '2026-11-23T00:00:00Z' })],
+    ['a namespace of another garden', () => space({ garden: 'other' })],
+    ['no namespace', () => {}],
+  ])('nothing is written into %s', async (_, give) => {
+    const waiting = await issue(shoot);
+    give();
+    await deleteKeys();
+    await restoreKeys(waiting, signal);
+    expect(stored()).toBeUndefined();
+  });
+});
+
+it('a restore that the seed refuses does not cost the keys in memory', async () => {
+  await issue(shoot);
+  const before = stored();
+  await deleteKeys();
+  seed.around = () => {
+    throw new Error('the seed is away');
+  };
+  await expect(issue(served)).rejects.toThrow('the seed is away');
+  seed.around = (write) => write();
+  await issue(served);
+  expect(stored()).toEqual(before);
 });
 
 it('two operators that give a new cluster keys at once both use those stored first', async () => {

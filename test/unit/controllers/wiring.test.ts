@@ -287,3 +287,13 @@ it("a shoot is reconciled when its objects in a seed change, and its kubelets' r
   garden.tell('ADDED', { kind: 'Pod', metadata: { name: 'machine', namespace: 'shoot--shop--a', labels } });
   expect(queued()).toEqual(['certificates shop/a', 'shoot shop/a']);
 });
+
+it('the keys of a shoot are looked at when their Secret is deleted, whatever the operation of the shoot waits for', async () => {
+  await core.registry.open(seedIn() as never, new AbortController().signal);
+  const labels = { [LABELS.shoot]: 'a', [LABELS.shootNamespace]: 'shop' };
+  const keys = { kind: 'Secret', metadata: { name: 'pki', namespace: 'shoot--shop--a', labels } };
+  garden.tell('ADDED', keys);
+  queued();
+  garden.tell('DELETED', keys);
+  expect(queued()).toContain('keys shop/a');
+});

@@ -1,33 +1,19 @@
-import { KubeApiError } from '../../../kube/errors.ts';
 import type { KubeObject } from '../../../kube/resources.ts';
 import { issueShootPKI, PKI_SECRET, type PKIData, type PKIParameters, planShootPKI } from '../../../shoot/pki.ts';
 import type { Operation } from '../operation.ts';
-import { readKeys, storeKeys } from '../stored-keys.ts';
-
-/** Most conflicts before giving up: a second operator must be running. */
-const MOST_TRIES = 5;
+import { readKeys, storeKeys, whileBehind } from '../stored-keys.ts';
 
 /**
  * Makes missing, invalid and expiring keys and certificates; CAs of a used cluster are never replaced.
  * @param more adds further keys; returns the same object when nothing changes
  * @throws CoppiceError when keys of such a cluster are lost; see readKeys
  */
-export async function issueCertificates(
+export const issueCertificates = (
   op: Operation,
   parameters: PKIParameters,
   signal: AbortSignal,
   more: (existing: PKIData) => PKIData = (existing) => existing,
-): Promise<void> {
-  for (let tried = 1; ; tried++) {
-    try {
-      return await issueMissing(op, parameters, signal, more, tried > 1);
-    } catch (error) {
-      // Another writer stored keys meanwhile: use those.
-      const isBehind = error instanceof KubeApiError && error.status === 409;
-      if (!isBehind || tried === MOST_TRIES) throw error;
-    }
-  }
-}
+): Promise<void> => whileBehind((fresh) => issueMissing(op, parameters, signal, more, fresh));
 
 async function issueMissing(
   op: Operation,
