@@ -145,7 +145,7 @@ export function permissionsPage(): string {
   return page(
     'Permissions in accounts of clouds',
     'What it takes to make, read, change and delete all that Coppice makes. The operator checks these permissions before it makes anything, and a condition names each one that is missing. For mode Hosted nothing is checked: it needs what concerns network and machines. `coppice sweep` looks for all that Coppice makes, and needs both lists of a cloud. [Roles to give](../tasks/clouds.md#credentials). Permissions for [buckets](../tasks/backups.md#what-is-in-the-bucket) and [DNS](../tasks/dns.md#rights) come in addition.',
-    'Tests hold the lists against what our programs declare, and [stand-ins](../concepts/stand-ins.md) refuse what is in none. **No real account has seen these policies yet**: a cloud may ask for more, and its error names the permission. At AWS the first cluster of an account also needs `iam:CreateServiceLinkedRole`. With `iam:SimulatePrincipalPolicy` the operator can check at all.',
+    'Tests hold the lists against what our programs declare, and [stand-ins](../concepts/stand-ins.md) refuse what is in none. **No real account has seen these policies yet**: a cloud may ask for more, and its error names the permission. At AWS the first cluster of an account also needs `iam:CreateServiceLinkedRole`. The operator checks by `iam:SimulatePrincipalPolicy`. Without that right it works too, and AWS names what is missing when it refuses.',
     ...policies.flatMap(([cloud, policy, { managed, onMachines }]) => [
       `## ${cloud}: mode Managed`,
       json(policy(sorted(managed))),
