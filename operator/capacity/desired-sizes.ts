@@ -95,14 +95,14 @@ export const DECIDES: readonly Decides[] = [
   },
   {
     who: 'floor',
-    says: 'Somebody wrote `spec.dataPlaneNodes`, and those with `autoscale: Coppice` lack some of it: they get these, in the order written.',
-    because: 'Who scales by `/scale` (HPA, KEDA) knows what is needed, but not what else waits: the number is a least.',
+    says: 'Somebody wrote `spec.dataPlaneNodes`, and all pools together have fewer nodes: pools with `autoscale: Coppice` get the missing ones, in the order written.',
+    because: 'HPA and KEDA know what is needed, but not what else waits: their number is a minimum.',
     decide: (_pool, _inputs, floor) => (floor === undefined ? undefined : { count: floor, sizedBy: 'floor' }),
   },
   {
     who: 'decider',
-    says: 'With `autoscale: Coppice`, a size is stored: the pool has that, within its minimum and maximum. The receipt cannot be read: it keeps what it has.',
-    because: 'A size that is unknown for a moment must not drain nodes that were decided.',
+    says: 'The pool has `autoscale: Coppice`, and a size is stored: the pool has that size, within its minimum and maximum. If the receipt cannot be read, the pool keeps its nodes.',
+    because: 'A size that is unknown for a moment must not drain nodes.',
     decide(pool, { decided = 'none', has }) {
       if (decided === 'none' || !isCoppices(pool)) return undefined;
       const count = decided === 'unknown' ? has?.(pool.name) : decided.get(pool.name)?.count;

@@ -22,7 +22,7 @@ const TIERS: readonly Tier[] = [
   {
     tier: 'e2e',
     command: 'npm run test:e2e -- FILES',
-    what: 'real local seeds, nodes and pods, a garden for two files at once',
+    what: 'real local seeds, nodes and pods; two files at once',
     needs: 'tools, root',
   },
   {
