@@ -1,5 +1,6 @@
 import { hasEnded, isMovable, isOfNode } from '../kube/pods.ts';
 import type { Pod } from '../kube/resources.ts';
+import { atOnce, eachInSteps, type Steps } from '../kube/steps.ts';
 import type { FitPod } from './fit/model.ts';
 import { fitPod } from './fit/pod.ts';
 import { likenessOf } from './likeness.ts';
@@ -53,24 +54,31 @@ interface DemandOptions {
   readonly isNominationLive: (pod: Pod) => boolean;
 }
 
+/** Demand of a cluster's pending pods, and pods that buy nothing. */
+interface PendingDemand {
+  readonly demands: ReplicaDemand[];
+  readonly ignored: Ignored[];
+}
+
 /** Demand of a cluster's pending pods, by owner. Leaves out pods that no scheduler has tried yet. Pure. */
-export function pendingDemand(
-  pods: readonly Pod[],
-  { isNominationLive }: DemandOptions,
-): { demands: ReplicaDemand[]; ignored: Ignored[] } {
+export const pendingDemand = (pods: readonly Pod[], options: DemandOptions): PendingDemand =>
+  atOnce(pendingDemandInSteps(pods, options));
+
+/** Same as pendingDemand, with pauses. */
+export function* pendingDemandInSteps(pods: readonly Pod[], { isNominationLive }: DemandOptions): Steps<PendingDemand> {
   const found = new Groups();
   const ignored = new Map<NotDemand, { pods: number; example: string }>();
-  for (const pod of pods) {
+  yield* eachInSteps(pods, (pod) => {
     const waits = waiting(pod);
-    if (!waits) continue;
+    if (!waits) return;
     const reason = whyNot(pod, waits.reason);
     if (!reason) {
       found.add(pod, waits.since);
-      continue;
+      return;
     }
     const known = ignored.get(reason);
     ignored.set(reason, { pods: (known?.pods ?? 0) + 1, example: known?.example ?? nameOf(pod) });
-  }
+  });
   return {
     demands: found.demands('PendingPods'),
     ignored: [...ignored].map(([reason, what]) => ({ reason, ...what })),
@@ -85,10 +93,12 @@ export function pendingDemand(
   }
 }
 
-/** Demand of pods on nodes that a cloud takes away. Pure. @param since RFC 3339 */
-export function interruptedDemand(pods: readonly Pod[], since: string): ReplicaDemand[] {
+/** Demand of pods on nodes that a cloud takes away, with pauses. Pure. @param since RFC 3339 */
+export function* interruptedDemand(pods: readonly Pod[], since: string): Steps<ReplicaDemand[]> {
   const found = new Groups();
-  for (const pod of pods) if (isMovable(pod) && !pod.metadata.deletionTimestamp) found.add(pod, since);
+  yield* eachInSteps(pods, (pod) => {
+    if (isMovable(pod) && !pod.metadata.deletionTimestamp) found.add(pod, since);
+  });
   return found.demands('InterruptedNodes');
 }
 
@@ -100,16 +110,17 @@ interface Alike extends Pick<ReplicaDemand, 'who' | 'isSystem'> {
 
 /** Equal pods by owner. */
 class Groups {
-  readonly #byReplica = new Map<FitPod, Alike[]>();
+  /** By replica, then by owner: a tenant may have as many owners as pods. */
+  readonly #byReplica = new Map<FitPod, Map<string, Alike>>();
 
   add(pod: Pod, since: string): void {
     const replica = fitPod(pod);
     const who = ownerOf(pod);
-    const alike = this.#byReplica.get(replica) ?? [];
-    const group = alike.find((one) => one.who === who);
+    const owners = this.#byReplica.get(replica) ?? new Map<string, Alike>();
+    const group = owners.get(who);
     if (!group) {
       const made = { who, keys: [keyOfPod(pod)], since, isSystem: isSystem(pod), likeness: likenessOf(pod) };
-      this.#byReplica.set(replica, [...alike, made]);
+      this.#byReplica.set(replica, owners.set(who, made));
     } else {
       group.keys.push(keyOfPod(pod));
       if (since < group.since) group.since = since;
@@ -118,7 +129,7 @@ class Groups {
 
   demands(source: ReplicaDemand['source']): ReplicaDemand[] {
     return [...this.#byReplica].flatMap(([replica, owners]) =>
-      owners.map((owner): ReplicaDemand => ({ ...owner, replica, source })),
+      [...owners.values()].map((owner): ReplicaDemand => ({ ...owner, replica, source })),
     );
   }
 }

@@ -10,7 +10,7 @@ import type { NodesActs, NodesSight, NodesWorld } from '../controllers/autoscali
 import { EMPTY } from '../controllers/empty-mark.ts';
 import { isMovable } from '../kube/pods.ts';
 import type { Node } from '../kube/resources.ts';
-import { atOnce } from '../kube/steps.ts';
+import { atOnce, oneStep } from '../kube/steps.ts';
 import { rehearsedMemberOf, rehearsedReserveOf, SYSTEM_DAEMON } from './members.ts';
 import { rehearsedClaimantsIn } from './planning.ts';
 import { dateOf, type RehearsedCluster, type Simulation, storeSize } from './state.ts';
@@ -52,9 +52,9 @@ function sightOf(simulation: Simulation, cluster: RehearsedCluster, object: Work
     podIDs: new Set(),
     podsOn: new Map([...nodes.keys()].map((name) => [name, work.podsOn(key, name)])),
     daemons: [SYSTEM_DAEMON],
-    waiting: () => ({ demands: demandsOf(simulation, cluster), ignored: [] }),
+    waiting: () => oneStep({ demands: demandsOf(simulation, cluster), ignored: [] }),
     offer: (pool) => offerOf(offers, pool, [], new Map()),
-    room: (there) => roomOf(simulation, cluster, there),
+    room: (there) => oneStep(roomOf(simulation, cluster, there)),
     parts: partsAsked(cluster.shoot),
     isRemoving: false,
     isManaged: false,

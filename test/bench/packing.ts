@@ -1,10 +1,10 @@
-import { clusterState } from '../../operator/burst/fit/cluster.ts';
 import type { PendingPod, PricedTemplate } from '../../operator/burst/fit/model.ts';
 import { allocatableOf } from '../../operator/burst/fit/node.ts';
 import { pack } from '../../operator/burst/fit/pack.ts';
 import { fitPod } from '../../operator/burst/fit/pod.ts';
 import { keptPod } from '../../operator/clusters/kept-pod.ts';
 import type { Node, Pod } from '../../operator/kube/resources.ts';
+import { clusterState } from '../kit/burst/plan-at-once.ts';
 
 const NODES = 10_000;
 const PODS_EACH = 8;

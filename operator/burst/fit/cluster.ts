@@ -1,5 +1,6 @@
 import { hasEnded } from '../../kube/pods.ts';
 import type { Node, Pod } from '../../kube/resources.ts';
+import { eachInSteps, type Steps } from '../../kube/steps.ts';
 import { type CSINode, fitNode } from './node.ts';
 import { fitPod } from './pod.ts';
 import { type ClusterFacts, ClusterState } from './state.ts';
@@ -12,15 +13,15 @@ interface ClusterObjects extends ClusterFacts {
   csiNodes?: readonly CSINode[];
 }
 
-/** Present state of a cluster. */
-export function clusterState({ nodes, pods, csiNodes = [], ...facts }: ClusterObjects): ClusterState {
+/** Present state of a cluster, with pauses. */
+export function* clusterStateInSteps({ nodes, pods, csiNodes = [], ...facts }: ClusterObjects): Steps<ClusterState> {
   const state = new ClusterState(facts);
   const limits = new Map(csiNodes.map((one) => [one.metadata.name, one]));
-  for (const node of nodes) state.addNode(fitNode(node, limits.get(node.metadata.name)));
-  for (const pod of pods) {
+  yield* eachInSteps(nodes, (node) => state.addNode(fitNode(node, limits.get(node.metadata.name))));
+  yield* eachInSteps(pods, (pod) => {
     const { nodeName } = pod.spec;
     // A Node may be deleted before its pods.
     if (nodeName && !hasEnded(pod) && state.node(nodeName)) state.place(fitPod(pod), nodeName);
-  }
+  });
   return state;
 }

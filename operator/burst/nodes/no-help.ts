@@ -2,6 +2,7 @@ import { rfc3339 } from '../../api/conditions.ts';
 import type { PoolMemory, Stop } from '../../capacity/pool-memory.ts';
 import { isMovable } from '../../kube/pods.ts';
 import type { Pod } from '../../kube/resources.ts';
+import type { Steps } from '../../kube/steps.ts';
 import type { ReplicaDemand } from '../demand.ts';
 import { Judged } from '../fit/judge.ts';
 import type { FitPod, Misfit, Plugin } from '../fit/model.ts';
@@ -18,6 +19,9 @@ const AROUND: readonly Plugin[] = ['PodTopologySpread', 'InterPodAffinity', 'Vol
 
 /** Kubernetes' own taints are temporary (a full disk): no fault of the purchase. */
 const PASSING_TAINT = 'node.kubernetes.io/';
+
+/** Nodes between two pauses, each with some hundred pods at most. */
+const PAUSE_AFTER_NODES = 10;
 
 /**
  * Nodes count for a purchase only within this time after it, and only while younger than this: devices are assumed for
@@ -49,10 +53,15 @@ interface HelpView {
 /**
  * Memory of a pool after looking at new nodes: a node that was bought for pods and would not take them even when empty
  * ends further purchases for these pods. That is lifted when such a pool's node runs one of them, or the newest node
- * would take one after its settling time. Pure.
+ * would take one after its settling time, with pauses. Pure.
  * @param digestNow digest of the pool at present
  */
-export function judgePurchases(memory: PoolMemory, name: string, digestNow: string, view: HelpView): PoolMemory {
+export function* judgePurchases(
+  memory: PoolMemory,
+  name: string,
+  digestNow: string,
+  view: HelpView,
+): Steps<PoolMemory> {
   const { types } = memory;
   const isSame = memory.pool === digestNow;
   const stops = new Map(Object.entries((isSame && memory.stops) || {}));
@@ -63,17 +72,19 @@ export function judgePurchases(memory: PoolMemory, name: string, digestNow: stri
     came
       .filter((node) => isSince(node, since) && !view.state.node(node.name)?.node.unschedulable)
       .sort((one, other) => other.createdAt - one.createdAt);
-  for (const [pods, { cameAt }] of stops) {
+  for (const [pods, { cameAt }] of [...stops]) {
+    yield;
     const [newest] = judged(cameAt);
     const replica = replicas.get(pods);
     // Until then devices are assumed (asReady).
     const isSettled = newest && view.now - newest.createdAt >= PROVISION_MS;
     const takesThem = isSettled && replica && misfitIfEmpty(replica, newest, view.state) === undefined;
-    if (takesThem || came.some((node) => isSince(node, cameAt) && hasPods(node, pods))) stops.delete(pods);
+    if (takesThem || (yield* runOn(came, cameAt, pods))) stops.delete(pods);
   }
   for (const { likeness, replica } of view.demands) {
     const boughtAt = likeness === undefined ? undefined : boughtFor[likeness];
     if (likeness === undefined || boughtAt === undefined || stops.has(likeness)) continue;
+    yield;
     const [newest] = judged(boughtAt)
       // Older nodes may be tainted or filled for other reasons, and later ones belong to other purchases.
       .filter(({ createdAt }) => view.now - createdAt < JUDGED_MS && createdAt - Date.parse(boughtAt) < JUDGED_MS);
@@ -109,6 +120,16 @@ const isSince = ({ createdAt }: CameNode, at: string): boolean => createdAt >= D
 
 const hasPods = ({ pods }: CameNode, likeness: string): boolean =>
   pods.some((pod) => !pod.metadata.deletionTimestamp && likenessOf(pod) === likeness);
+
+/** Whether one of the nodes since then has such pods. */
+function* runOn(nodes: readonly CameNode[], since: string, likeness: string): Steps<boolean> {
+  let looked = 0;
+  for (const node of nodes) {
+    if (isSince(node, since) && hasPods(node, likeness)) return true;
+    if (++looked % PAUSE_AFTER_NODES === 0) yield;
+  }
+  return false;
+}
 
 /** Why a node would not take a pod even after all movable pods left; undefined: it would. */
 const misfitIfEmpty = (pod: FitPod, { name, pods }: CameNode, state: ClusterState): Misfit | undefined =>

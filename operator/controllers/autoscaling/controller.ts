@@ -1,14 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { DaemonSet } from '../../burst/fit/daemons.ts';
+import { fitPod } from '../../burst/fit/pod.ts';
 import { blockedBy, type WhyBlocked } from '../../burst/nodes/pod-budgets.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
 import { isCoppices } from '../../capacity/desired-sizes.ts';
 import type { OpenCluster } from '../../clusters/open-clusters.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { KubeApiError } from '../../kube/errors.ts';
-import { isMovable } from '../../kube/pods.ts';
+import { hasEnded, isMovable } from '../../kube/pods.ts';
 import { DAEMONSETS, type KubeObject, type Node, PDBS, type Pod, type Resource } from '../../kube/resources.ts';
+import { eachInSteps, type Steps } from '../../kube/steps.ts';
+import { stepOwnerOf, tenantSteps } from '../../kube/tenant-steps.ts';
 import type { Said } from '../conditions.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
 import { noteInterrupted } from '../interrupted-offers.ts';
@@ -35,6 +38,12 @@ function mayEvict(nodes: readonly Node[], pods: readonly Pod[], unneeded: Readon
   const going = new Set([...emptying, ...unneeded.keys()]);
   return going.size > 0 && pods.some((pod) => going.has(pod.spec.nodeName ?? '') && isMovable(pod));
 }
+
+/** Compiles the pods that count; fitPod keeps the results. */
+const compilePods = (pods: readonly Pod[]): Steps<void> =>
+  eachInSteps(pods, (pod) => {
+    if (!hasEnded(pod)) fitPod(pod);
+  });
 
 /** Unwatched objects of clusters, read on demand. */
 class AskedFor<T> {
@@ -140,12 +149,14 @@ export class Autoscaler {
     const left = this.#batches.take(key);
     if (left > 0) return { requeueAfterMs: left };
     const { clusters, sizes } = this.#deps;
-    const { uid = '', deletionTimestamp } = clusters.get(key)?.metadata ?? {};
-    if (uid === '' || deletionTimestamp) {
+    const known = clusters.get(key);
+    const { uid = '', deletionTimestamp } = known?.metadata ?? {};
+    if (!known || uid === '' || deletionTimestamp) {
       this.forget(key);
       return undefined;
     }
-    const ownPools = (clusters.get(key)?.spec.pools ?? []).filter(isCoppices);
+    const step = stepOwnerOf(known, 'autoscaling');
+    const ownPools = (known.spec.pools ?? []).filter(isCoppices);
     const own = new Set(ownPools.map(({ name }) => name));
     await sizes.forget(key, uid, (pool) => own.has(pool), signal);
     const open = this.#deps.openClusters.get(key);
@@ -160,13 +171,16 @@ export class Autoscaler {
     const memory = this.#memoryOf(key, uid);
     if (!open) return undefined;
     const pods = open.pods.list();
+    // Compiles pods with pauses, and keeps the results: all that follows looks at compiled pods.
+    await tenantSteps.run(step, compilePods(pods), signal);
     const moving = podsThatMayMove(ownPools, open.nodes.list(), pods);
     const facts = await this.#facts.of(key, open.client, { pods, moving }, signal);
     const asked = await this.#ask(key, open, memory, signal);
     // Interrupted offers are bought again only as a last resort, in all clusters.
     const cluster = clusters.get(key);
     if (cluster) noteInterrupted(this.#deps, cluster, open.nodes.list());
-    const world = gardenNodes(this.#deps, key, { ...facts, ...asked });
+    const sight = gardenNodes(this.#deps, key, { ...facts, ...asked });
+    const world = await tenantSteps.run(step, sight, signal);
     if (!world) return undefined;
     const { seen, plan, waits, problems, next } = await lookAtNodes(world, memory, this.#times.patienceMs, signal);
     this.#tell(key, seen.cluster, autoscaledCondition(seen, plan, waits, problems));

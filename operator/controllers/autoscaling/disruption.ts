@@ -29,10 +29,11 @@ export function disruptionsOf(
   for (const { name: pool, disruption } of pools) {
     const { budgets = [] } = disruption ?? {};
     if (budgets.length === 0) continue;
+    const going = new Set(leaving.get(pool));
     const up = (ofPool.get(pool) ?? []).filter((node) => isReady(node) || !isYoung(node, now));
     const missing = up.filter((node) => {
       const { name, annotations } = node.metadata;
-      if (leaving.get(pool)?.includes(name) || interrupted.has(name) || !isThere(node)) return true;
+      if (going.has(name) || interrupted.has(name) || !isThere(node)) return true;
       return !isReady(node) && annotations?.[ANNOTATIONS.emptiedSince] === undefined;
     });
     const { limits, changesAt } = budgetLimitsOf(budgets, up.length, now);

@@ -6,8 +6,8 @@ import type { DesiredPool } from '../../api/pools.ts';
 import type { Quota } from '../../api/quota.ts';
 import type { Shoot } from '../../api/shoot.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
-import { pendingDemand } from '../../burst/demand.ts';
-import { clusterState } from '../../burst/fit/cluster.ts';
+import { pendingDemandInSteps } from '../../burst/demand.ts';
+import { clusterStateInSteps } from '../../burst/fit/cluster.ts';
 import { INSTANCE_TYPE } from '../../burst/nodes/expected.ts';
 import type { PoolView } from '../../burst/nodes/model.ts';
 import type { DepletedOffers } from '../../capacity/depleted-offers.ts';
@@ -16,6 +16,7 @@ import type { OpenCluster, OpenClusters } from '../../clusters/open-clusters.ts'
 import type { RecordEvent } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Node, Pod } from '../../kube/resources.ts';
+import type { Steps } from '../../kube/steps.ts';
 import { stepOwnerOf, tenantSteps } from '../../kube/tenant-steps.ts';
 import { BY_NAMESPACE } from '../by-namespace.ts';
 import type { DecidedSizes } from '../decided-sizes.ts';
@@ -62,21 +63,28 @@ export interface GardenNodes extends ObserveDependencies {
 /** Work limit of a decision, in checks of a pod against a node: about two seconds. */
 const MOST_QUESTIONS = 5_000_000;
 
-/** A cluster's nodes from caches for one cycle; undefined: no decision now. */
-export function gardenNodes(deps: GardenNodes, key: string, known: KnownFacts): NodesWorld | undefined {
+/** A cluster's nodes from caches for one cycle, with pauses; undefined: no decision now. */
+export function* gardenNodes(deps: GardenNodes, key: string, known: KnownFacts): Steps<NodesWorld | undefined> {
   const subject = subjectOf(deps, key);
-  return subject && { ...sightOf(deps, subject, known), ...actsOf(deps, subject, key) };
+  return subject && { ...(yield* sightOf(deps, subject, known)), ...actsOf(deps, subject, key) };
 }
 
 type Subject = NonNullable<ReturnType<typeof subjectOf>>;
 
-function sightOf(deps: GardenNodes, subject: Subject, known: KnownFacts): NodesSight {
+function* sightOf(deps: GardenNodes, subject: Subject, known: KnownFacts): Steps<NodesSight> {
   const { cluster, profile, open, shoot, decided, provider, isManaged, facts } = subject;
   const { facts: clusterFacts, csiNodes, againAt, whyBlocked = 'unknown', daemonSets } = known;
   const { namespace = '' } = cluster.metadata;
   const now = deps.now();
   const nodes = nodesOf(open, facts, desiredSizes({ cluster, profile, decided }), +now);
+  // All of one moment: caches change while the work pauses.
   const pods = open.pods.list();
+  yield;
+  const podIDs = new Set(pods.map(({ metadata }) => metadata.uid ?? ''));
+  yield;
+  const podsOn = byNode(pods);
+  yield;
+  const daemons = daemonSetsOf(pods, daemonSets);
   const noShrinking = whyNoShrinking(isManaged, provider, shoot);
   const offers = {
     cluster,
@@ -92,13 +100,13 @@ function sightOf(deps: GardenNodes, subject: Subject, known: KnownFacts): NodesS
     profile,
     decided,
     nodes,
-    podIDs: new Set(pods.map(({ metadata }) => metadata.uid ?? '')),
-    podsOn: byNode(pods),
-    daemons: daemonSetsOf(pods, daemonSets),
-    waiting: (memory) => pendingDemand(pods, { isNominationLive: nominationsOn(nodes, memory, now) }),
+    podIDs,
+    podsOn,
+    daemons,
+    waiting: (memory) => pendingDemandInSteps(pods, { isNominationLive: nominationsOn(nodes, memory, now) }),
     offer: (pool, siblings, models) => offerOf(offers, pool, siblings, csiNodes, models),
     room: (there, own, views) =>
-      clusterState({
+      clusterStateInSteps({
         ...clusterFacts,
         work: { left: MOST_QUESTIONS },
         nodes: there.map((node) => asReady(node, +now, comingNode(node, own, views, profile))),

@@ -50,7 +50,7 @@ export async function lookAtNodes(
   signal: AbortSignal,
 ): Promise<NodesLooked> {
   const now = +world.now();
-  const seen = observeNodes(world, memory);
+  const seen = await world.run(observeNodes(world, memory), signal);
   const plan = await world.run(planNodesInSteps(seen.view), signal);
   return new NodesLook(world, memory, { seen, plan, now }, patienceMs, signal).run();
 }

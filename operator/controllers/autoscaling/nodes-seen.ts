@@ -13,6 +13,7 @@ import { whyNodeStays } from '../../burst/nodes/stays.ts';
 import type { DecidedSize } from '../../capacity/desired-sizes.ts';
 import { hasEnded } from '../../kube/pods.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
+import { eachInSteps, type Steps } from '../../kube/steps.ts';
 import type { ClusterMemory } from './memory.ts';
 
 /** Nodes of pools that are recorded as leaving. */
@@ -83,11 +84,9 @@ export function whoLeaves(
 ): LeavingNodes {
   const leaving = new Map<string, readonly string[]>();
   for (const { name, count } of own) {
-    const there = (ofPool.get(name) ?? []).filter(isThere);
-    const named = (decided.get(name)?.leaving ?? []).filter((node) =>
-      there.some(({ metadata }) => metadata.name === node),
-    );
-    leaving.set(name, named.slice(0, Math.max(0, there.length - count)));
+    const there = new Set((ofPool.get(name) ?? []).filter(isThere).map(({ metadata }) => metadata.name));
+    const named = (decided.get(name)?.leaving ?? []).filter((node) => there.has(node));
+    leaving.set(name, named.slice(0, Math.max(0, there.size - count)));
   }
   const going = new Set([...leaving.values()].flat());
   const stored = new Set([...decided.values()].flatMap((size) => size.leaving ?? []));
@@ -207,22 +206,24 @@ interface NodesSeen extends Pick<LeavingNodes, 'leaving'> {
 }
 
 /**
- * Nodes of pools that Coppice sizes, without leaving ones, with the reason why each must stay. Pure except for
- * `memory`.
+ * Nodes of pools that Coppice sizes, without leaving ones, with the reason why each must stay; with pauses. Pure except
+ * for `memory`.
  */
-export function nodeViews(
+export function* nodeViews(
   own: readonly DesiredPool[],
   views: readonly PoolView[],
   ofPool: ReadonlyMap<string, readonly Node[]>,
   { leaving, podsOn, parts: asked, memory, now }: NodesSeen,
-): NodeView[] {
-  return own.flatMap(({ name: pool }, index) => {
+): Steps<NodeView[]> {
+  const found: NodeView[] = [];
+  for (const [index, { name: pool }] of own.entries()) {
     const view = views[index]!;
     // In a divided pool the least preferred part shrinks first.
     const parts = asked.filter((part) => part.nodes > 0 && part.pool === pool);
-    return (ofPool.get(pool) ?? []).flatMap((node): NodeView[] => {
+    const going = new Set(leaving.get(pool));
+    yield* eachInSteps(ofPool.get(pool) ?? [], (node) => {
       const { name, labels, annotations } = node.metadata;
-      if (!isThere(node) || leaving.get(pool)?.includes(name)) return [];
+      if (!isThere(node) || going.has(name)) return;
       const pods = podsOn.get(name) ?? [];
       const isEmptying = annotations?.[ANNOTATIONS.emptiedSince] !== undefined;
       const whyNotBegun = (): string | undefined =>
@@ -234,7 +235,9 @@ export function nodeViews(
         (node.spec.unschedulable ? 'somebody has cordoned it' : undefined);
       const stays =
         whyNodeStays(node, pods) ?? memory.leftAlone(name, now)?.why ?? (isEmptying ? undefined : whyNotBegun());
-      return [{ name, pool, price: view.offer?.price ?? 0, pods, isEmptying, ...(stays !== undefined && { stays }) }];
+      const price = view.offer?.price ?? 0;
+      found.push({ name, pool, price, pods, isEmptying, ...(stays !== undefined && { stays }) });
     });
-  });
+  }
+  return found;
 }

@@ -19,6 +19,7 @@ import { admit } from '../../cost/admission.ts';
 import { askedSize } from '../../cost/size.ts';
 import { isMovable } from '../../kube/pods.ts';
 import { conditionIsTrue, keyOf, type Node, type Pod } from '../../kube/resources.ts';
+import type { Steps } from '../../kube/steps.ts';
 import { OVER_QUOTA } from '../quota/claimants.ts';
 import { disruptionsOf } from './disruption.ts';
 import type { ClusterMemory } from './memory.ts';
@@ -72,8 +73,8 @@ export const scaleInAfterMs = (pool?: Pick<WorkerPool, 'scaleInAfter'>): number 
 /** Whether Coppice sizes any pool of the cluster. */
 export const isAutoscaled = ({ spec }: WorkerCluster): boolean => (spec.pools ?? []).some(isCoppices);
 
-/** Inputs of a decision about a cluster's nodes. Pure except for `memory`. */
-export function observeNodes(world: NodesSight, memory: ClusterMemory): ClusterNodesSeen {
+/** Inputs of a decision about a cluster's nodes, with pauses. Pure except for `memory`. */
+export function* observeNodes(world: NodesSight, memory: ClusterMemory): Steps<ClusterNodesSeen> {
   const { cluster, profile, decided, nodes, podsOn, parts, daemons, isManaged, noShrinking, whyBlocked } = world;
   const stored: ReadonlyMap<string, DecidedSize> = decided === 'none' ? new Map() : decided;
   const pools = desiredSizes({ cluster, profile, decided });
@@ -81,12 +82,13 @@ export function observeNodes(world: NodesSight, memory: ClusterMemory): ClusterN
   const now = world.now();
 
   memory.keepOnly(nodes, world.podIDs);
+  yield;
   const ofPool = byPool(nodes.values());
   const { leaving, spared } = whoLeaves(own, stored, ofPool, nodes);
   const interrupted = interruptedOf(nodes.values());
   const written = new Map((cluster.spec.pools ?? []).map((pool) => [pool.name, pool]));
   const budgets = disruptionsOf(cluster.spec.pools ?? [], ofPool, { leaving, interrupted, now: +now });
-  const { demands, ignored } = world.waiting(memory);
+  const { demands, ignored } = yield* world.waiting(memory);
   const lasting = [...nodes.values()].filter((node) => isThere(node) && !interrupted.has(node.metadata.name));
   const isNew = memory.readyNow(lasting.filter(isReady));
   const digests = own.map(digestOfPool);
@@ -110,15 +112,16 @@ export function observeNodes(world: NodesSight, memory: ClusterMemory): ClusterN
       ...lastIfTooSmall(world.offer(pool, siblings, learned[index]!.types), daemons),
     };
   });
-  const state = world.room(lasting, own, poolViews);
+  yield;
+  const state = yield* world.room(lasting, own, poolViews);
   const came = cameNodes(lasting, podsOn);
-  const memories = new Map(
-    own.map((pool, index) => [
-      pool.name,
-      judgePurchases(learned[index]!, pool.name, digests[index]!, { state, demands, nodes: came, now: +now }),
-    ]),
-  );
+  const memories = new Map<string, PoolMemory>();
+  for (const [index, { name }] of own.entries()) {
+    const help = { state, demands, nodes: came, now: +now };
+    memories.set(name, yield* judgePurchases(learned[index]!, name, digests[index]!, help));
+  }
   const going = [...interrupted.keys()].flatMap((name) => podsOn.get(name) ?? []);
+  const interruptions = yield* interruptedDemand(going, rfc3339(now));
   const others = pools.reduce((sum, pool) => sum + (isCoppices(pool) ? 0 : pool.count), 0);
   const sizedAs = (sizes: ReadonlyMap<string, number>) =>
     desiredSizes({ cluster, profile, decided: withCounts(stored, sizes) });
@@ -144,13 +147,13 @@ export function observeNodes(world: NodesSight, memory: ClusterMemory): ClusterN
     ...(noShrinking !== undefined && { noShrinking }),
     view: {
       state,
-      demands: [...demands, ...interruptedDemand(going, rfc3339(now))],
+      demands: [...demands, ...interruptions],
       pools: poolViews.map((view) => withStops(view, memories.get(view.name))),
-      nodes: nodeViews(own, poolViews, byPool(lasting), { leaving, podsOn, parts, memory, now: +now }),
+      nodes: yield* nodeViews(own, poolViews, byPool(lasting), { leaving, podsOn, parts, memory, now: +now }),
       most: Math.min(MAX_NODES, profile.spec.limits?.maxNodesTotal ?? MAX_NODES) - others,
       refused: refusedBy(world, sizedAs),
       notReady: lasting.filter((node) => !isReady(node)).map(({ metadata }) => metadata.name),
-      hasWork: [...podsOn.values()].some((pods) => pods.some((pod) => isMovable(pod) && !isSystem(pod))),
+      hasWork: yield* hasWorkOn(podsOn),
       daemons: daemons.map(({ pod }) => pod),
       mayShrink: (sizes) => sizedAs(sizes).every(({ name, count }) => count === (sizes.get(name) ?? count)),
       unneededSince: memory.unneededSince,
@@ -160,6 +163,15 @@ export function observeNodes(world: NodesSight, memory: ClusterMemory): ClusterN
       now: +now,
     },
   };
+}
+
+/** Whether pods other than those that serve others run on a node. */
+function* hasWorkOn(podsOn: ReadonlyMap<string, readonly Pod[]>): Steps<boolean> {
+  for (const pods of podsOn.values()) {
+    if (pods.some((pod) => isMovable(pod) && !isSystem(pod))) return true;
+    yield;
+  }
+  return false;
 }
 
 /** An offer too small for a DaemonSet becomes a last resort. */

@@ -22,7 +22,7 @@ import type { Daemon, PoolAsked } from './nodes-seen.ts';
  */
 export interface NodesSight {
   now(): Date;
-  /** Runs the steps of a decision. A garden pauses between them. */
+  /** Runs the steps of an observation or a decision. A garden pauses between them. */
   run<T>(steps: Steps<T>, signal: AbortSignal): Promise<T>;
   /** The cluster as written for its place, with that place's CloudProfile. */
   readonly cluster: WorkerCluster;
@@ -38,10 +38,10 @@ export interface NodesSight {
   /** Its DaemonSets with expected pods. */
   readonly daemons: readonly Daemon[];
   /** Demand of pending pods, and ignored ones. */
-  waiting(memory: Pick<ClusterMemory, 'nominatedMs'>): {
+  waiting(memory: Pick<ClusterMemory, 'nominatedMs'>): Steps<{
     demands: readonly ReplicaDemand[];
     ignored: readonly Ignored[];
-  };
+  }>;
   /**
    * Expected next node of a pool, or why there is none.
    * @param siblings its Ready nodes, then the last seen of each machine type
@@ -49,7 +49,7 @@ export interface NodesSight {
    */
   offer(pool: DesiredPool, siblings: readonly Node[], models: PoolMemory['types']): Pick<PoolView, 'offer' | 'soldOut'>;
   /** State with expected nodes and running pods. @param own pools that Coppice sizes, with their `views` */
-  room(nodes: readonly Node[], own: readonly DesiredPool[], views: readonly PoolView[]): ClusterState;
+  room(nodes: readonly Node[], own: readonly DesiredPool[], views: readonly PoolView[]): Steps<ClusterState>;
   /** Last requested parts of pools. */
   readonly parts: readonly PoolAsked[];
   /** Whether a cloud was asked to end named nodes and has not answered. */

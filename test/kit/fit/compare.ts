@@ -1,4 +1,3 @@
-import { clusterState } from '../../../operator/burst/fit/cluster.ts';
 import { Judged, judgePod } from '../../../operator/burst/fit/judge.ts';
 import type { FitPod, Verdict } from '../../../operator/burst/fit/model.ts';
 import { fitPod } from '../../../operator/burst/fit/pod.ts';
@@ -6,6 +5,7 @@ import type { ClusterState } from '../../../operator/burst/fit/state.ts';
 import { volumeFacts } from '../../../operator/burst/fit/volume-facts.ts';
 import { slimNode } from '../../../operator/clusters/kept-objects.ts';
 import { keptPod } from '../../../operator/clusters/kept-pod.ts';
+import { clusterState } from '../burst/plan-at-once.ts';
 import { type FitCase, NAMESPACES_OF_CASES, OPEN, objectsOf } from './case.ts';
 
 /** The cluster of a case and its pod, of what the operator's caches keep of them. */

@@ -4,6 +4,7 @@ import type { PoolMemory } from '../../../operator/capacity/pool-memory.ts';
 import { asReady } from '../../../operator/controllers/autoscaling/nodes-seen.ts';
 import { KubeApiError } from '../../../operator/kube/errors.ts';
 import type { Node } from '../../../operator/kube/resources.ts';
+import { atOnce } from '../../../operator/kube/steps.ts';
 import { AutoscaledCluster, nodesQuota, profile } from '../../kit/autoscaled-cluster.ts';
 import { boundClaim, claims, demand, MINUTE, NOW, node, stateOf } from '../../kit/burst.ts';
 
@@ -356,7 +357,7 @@ describe('a purchase is judged', () => {
       nodes: [{ name: 'n1', pool: 'a', createdAt, pods: [] }],
       now,
     };
-    return judgePurchases(memory, 'a', 'd', view).stops;
+    return atOnce(judgePurchases(memory, 'a', 'd', view)).stops;
   };
   const repair: Node['spec'] = { taints: [{ key: 'repair', effect: 'NoSchedule' }] };
 

@@ -125,8 +125,8 @@ describe('the nodes of a rehearsal', () => {
       'for which pods nodes are bought',
       PLAIN,
       without((world) => ({
-        waiting(memory) {
-          const { demands, ignored } = world.waiting(memory);
+        *waiting(memory) {
+          const { demands, ignored } = yield* world.waiting(memory);
           return {
             demands: demands.map(({ who, replica, keys, since, source, isSystem }) => {
               return { who, replica, keys, since, source, isSystem };

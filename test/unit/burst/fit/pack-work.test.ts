@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { clusterState } from '../../../../operator/burst/fit/cluster.ts';
 import { pack } from '../../../../operator/burst/fit/pack.ts';
 import { fitPod } from '../../../../operator/burst/fit/pod.ts';
 import { buildNode, buildPod } from '../../../kit/builders/objects.ts';
+import { clusterState } from '../../../kit/burst/plan-at-once.ts';
 
 const node = (name: string) =>
   buildNode({

@@ -1,11 +1,11 @@
 import { describe, expect } from 'vitest';
-import { clusterState } from '../../../../operator/burst/fit/cluster.ts';
 import { judgePod } from '../../../../operator/burst/fit/judge.ts';
 import type { NodeTemplate, PendingPod } from '../../../../operator/burst/fit/model.ts';
 import { allocatableOf } from '../../../../operator/burst/fit/node.ts';
 import { pack } from '../../../../operator/burst/fit/pack.ts';
 import { fitPod } from '../../../../operator/burst/fit/pod.ts';
 import type { Node, Pod } from '../../../../operator/kube/resources.ts';
+import { clusterState } from '../../../kit/burst/plan-at-once.ts';
 import type { Draw } from '../../../kit/draw.ts';
 import { podAffinity, spread } from '../../../kit/fit/around-nodes.ts';
 import { type FitCase, NAMESPACES_OF_CASES, objectsOf } from '../../../kit/fit/case.ts';

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { clusterState } from '../../../../operator/burst/fit/cluster.ts';
 import { judgePod } from '../../../../operator/burst/fit/judge.ts';
 import type { FitPod } from '../../../../operator/burst/fit/model.ts';
 import { pack } from '../../../../operator/burst/fit/pack.ts';
 import { fitPod } from '../../../../operator/burst/fit/pod.ts';
 import type { ClusterState } from '../../../../operator/burst/fit/state.ts';
 import { buildNode, buildPod } from '../../../kit/builders/objects.ts';
+import { clusterState } from '../../../kit/burst/plan-at-once.ts';
 import { draw } from '../../../kit/draw.ts';
 import { podAffinity, spread } from '../../../kit/fit/around-nodes.ts';
 import { type FitCase, objectsOf } from '../../../kit/fit/case.ts';
