@@ -54,9 +54,9 @@ const decisionSchema = z
   .object({
     at: time('When.'),
     action: z
-      .enum(['Buy', 'Open', 'Wake', 'Grow', 'Refuse', 'Empty', 'Keep', 'Sleep', 'Remove', 'Fail'])
+      .enum(['Buy', 'Open', 'Wake', 'Grow', 'Refuse', 'Empty', 'Keep', 'Cut', 'Sleep', 'Remove', 'Fail'])
       .describe(
-        'Buy: a cluster was ordered. Open: one that waited warm takes work. Wake: one that sleeps is woken for work. Grow: nodes of a cluster were ordered. Refuse: work was waiting and nothing was bought. Empty: the hub moves the work of a cluster away, so that it can be given back. Keep: such a cluster takes work again. Sleep: a cluster without work is put to sleep, or sleeps again as its spec says. Remove: a cluster is given back. Fail: a cluster, or nodes, did not come.',
+        'Buy: a cluster was ordered. Open: one that waited warm takes work. Wake: one that sleeps is woken for work. Grow: nodes of a cluster were ordered. Refuse: work was waiting and nothing was bought. Empty: the hub moves the work of a cluster away, so that it can be given back. Keep: such a cluster takes work again. Cut: a cluster that is starting gets fewer nodes, because less work waits for it. Sleep: a cluster without work is put to sleep, or sleeps again as its spec says. Remove: a cluster is given back. Fail: a cluster, or nodes, did not come.',
       ),
     source: text(512, 'Owners of the work for which nothing was bought.').optional(),
     cluster: text(LIMITS.label, 'Name of the WorkerCluster.').optional(),

@@ -39,6 +39,7 @@ export type EntryKind =
   | 'asleep'
   | 'put-to-sleep'
   | 'emptied'
+  | 'cut'
   | 'kept'
   | 'given-back';
 

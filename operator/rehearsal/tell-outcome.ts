@@ -54,6 +54,8 @@ function lineOf(order: Order, bought: ClusterPurchase[]): Line | undefined {
       return [order.name, 'woken', why];
     case 'empty':
       return [order.name, 'emptied', why];
+    case 'cut':
+      return [order.name, 'cut', why];
     // Nodes are reported when they come.
     case 'nodes':
     case 'grant':

@@ -68,7 +68,7 @@ export function giveBack(
     const isComing = phase === 'Ordered' || phase === 'Making' || phase === 'Waking';
     if (!isComing || warm || one.hasWork || since === undefined || mayBeNeeded(key) || going.has(one.name))
       return undefined;
-    const due = since + Math.max(limits.pendingForMs, SOONEST_CANCEL_MS, quietFor(view, one, since));
+    const due = cancelDueAt(view, one, since);
     return isDue(paidUntil(one, due, now)) ? `no work has waited for it since ${plainText(since)}` : undefined;
   };
   const idle = clusters.flatMap((one): ClusterRemoval[] => {
@@ -98,6 +98,10 @@ export function giveBack(
   const warm = warmToGo(view).filter(({ name }) => !failed.some((one) => one.name === name));
   return { removals: [...failed, ...(hasBought ? [] : warm), ...idle, ...sleepAgain], times };
 }
+
+/** When an order without work is cancelled, milliseconds since the epoch. @param since when its work went */
+export const cancelDueAt = (view: ClustersView, one: OwnCluster, since: number): number =>
+  since + Math.max(view.limits.pendingForMs, SOONEST_CANCEL_MS, quietFor(view, one, since));
 
 /**
  * How long no work may wait for an order before it is cancelled, milliseconds: half of its startup time if known, at

@@ -229,6 +229,8 @@ export interface OwnCluster {
   readonly idleSince: number | undefined;
   /** For an order: since when no work waits for it. Absent: it has joined, or work may wait. */
   readonly unneededSince?: number | undefined;
+  /** For an order that may be cut. Absent: it has joined, waits, or may not be cut. */
+  readonly order?: OrderedNodes | undefined;
   /** Cost per hour that budgets count. */
   readonly hourly: Micros;
   /** Number of nodes that limits count. Absent: none. */
@@ -253,8 +255,18 @@ export interface OwnCluster {
   readonly leftAloneUntil?: number | undefined;
 }
 
+/** Nodes of an ordered cluster, by pool. */
+export interface OrderedNodes {
+  /** Minimums in its spec. */
+  readonly ordered: ReadonlyMap<string, number>;
+  /** Minimums in its template: the order is never cut below. */
+  readonly least: ReadonlyMap<string, number>;
+  /** Most nodes that its work has needed since this time, milliseconds since the epoch. Absent: all. */
+  readonly lessNeeded?: { readonly since: number; readonly nodes: ReadonlyMap<string, number> } | undefined;
+}
+
 /** A woken cluster that is not the policy's own; `candidate` is the entry that woke it. */
-export type WokenCluster = Omit<OwnCluster, 'warm' | 'sleeps' | 'revision'>;
+export type WokenCluster = Omit<OwnCluster, 'warm' | 'sleeps' | 'revision' | 'order'>;
 
 /** Limits of a policy. Times in milliseconds, money in millionths of its currency. */
 export interface Limits {

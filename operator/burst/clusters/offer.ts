@@ -250,7 +250,22 @@ export function sizeWith(
   return { now, asked, most };
 }
 
-function priceWith(inputs: OfferInputs, nodes: ReadonlyMap<string, number>): ClusterPrice | string {
+/** What a cluster costs less per hour, and in what budgets count, than with these nodes; undefined: unknown. Pure. */
+export function savedBy(
+  inputs: Pick<OfferInputs, 'cluster' | 'profile' | 'currency' | 'assumedHourly' | 'grantsNodes'>,
+  before: Readonly<Record<string, number>>,
+): { readonly hourly: Micros; readonly most: Micros; readonly mostNodes: number } | undefined {
+  const [was, is] = [priceWith(inputs, new Map(Object.entries(before))), priceWith(inputs, new Map())];
+  if (typeof was === 'string' || typeof is === 'string') return undefined;
+  const countOf = (nodes: Readonly<Record<string, number>>) =>
+    sizeWith(inputs, nodes).most.pools.reduce((sum, { count }) => sum + count, 0);
+  return { hourly: was.hourly - is.hourly, most: was.most - is.most, mostNodes: countOf(before) - countOf({}) };
+}
+
+function priceWith(
+  inputs: Pick<OfferInputs, 'cluster' | 'profile' | 'currency' | 'assumedHourly' | 'grantsNodes'>,
+  nodes: ReadonlyMap<string, number>,
+): ClusterPrice | string {
   const { profile, currency, assumedHourly } = inputs;
   const size = sizeWith(inputs, Object.fromEntries(nodes));
   const [now, most] = [priceOf(size.now, profile), priceOf(size.most, profile)];

@@ -15,8 +15,8 @@ export interface Grant {
   readonly each: Micros;
 }
 
-/** An order: cluster, nodes, grant, opening, wake-up or emptying. */
-export type Order = ClusterOrder | NodesOrder | GrantOrder | OpenOrder | WakeOrder | EmptyOrder;
+/** An order: cluster, nodes, grant, opening, wake-up, emptying or cut. */
+export type Order = ClusterOrder | NodesOrder | GrantOrder | OpenOrder | WakeOrder | EmptyOrder | CutOrder;
 
 /** A cluster to buy. */
 export interface ClusterOrder {
@@ -98,6 +98,21 @@ export interface EmptyOrder {
   readonly why: string;
 }
 
+/** An ordered cluster that is to start with fewer nodes. The receipt follows the spec of its WorkerCluster. */
+export interface CutOrder {
+  readonly kind: 'cut';
+  readonly name: string;
+  /** Remaining nodes, by pool. Other pools stay as they are. */
+  readonly nodes: Readonly<Record<string, number>>;
+  readonly why: string;
+}
+
+/** Nodes that an order needs for its work; fewer than ordered in at least one pool. By pool. */
+export interface OrderNeed {
+  readonly ordered: ReadonlyMap<string, number>;
+  readonly nodes: ReadonlyMap<string, number>;
+}
+
 /** A cluster whose emptying stops. */
 export interface Kept {
   readonly name: string;
@@ -164,6 +179,8 @@ export interface ClustersPlan {
   readonly left: readonly WaitingWork[];
   /** Clusters that waiting work would go to, as `namespace/name`: their idle time starts now at the earliest. */
   readonly needed: ReadonlySet<string>;
+  /** Ordered clusters, as `namespace/name`, whose work needs fewer nodes than ordered. */
+  readonly needs: ReadonlyMap<string, OrderNeed>;
   /** Next change by time alone, milliseconds since the epoch; undefined: none. */
   readonly next: number | undefined;
 }

@@ -1,6 +1,7 @@
 import { formatMoney } from '../../cost/money.ts';
 import { type Chosen, whyNone } from './choose.ts';
 import { chooseEmptying, emptiedClusters, keepNeeded } from './consolidate.ts';
+import { cutOrders, needsOf } from './cut.ts';
 import { gpusInVain, withPoolsForGPUs } from './for-gpus.ts';
 import { giveBack } from './give-back.ts';
 import { whyNotGrown } from './grow.ts';
@@ -13,6 +14,7 @@ import type {
   Kept,
   NodesOrder,
   OpenOrder,
+  OrderNeed,
   WakeOrder,
   WorkState,
   WorkVerdict,
@@ -99,7 +101,9 @@ class Planning {
     const bought = this.#buy(waits, forPeaks.purchases.length + forPeaks.openings.length > 0);
     const openings = [...forPeaks.openings, ...bought.openings];
     const { growths } = bought;
-    this.#tellLast(served, (work) => this.#tellServed(work), this.#mayBeNeeded);
+    const unfit = this.#tellLast(served, (work) => this.#tellServed(work), this.#mayBeNeeded);
+    // Work of lower priority keeps no order.
+    const needs = this.#needsOfOrders(unfit && [...sources.filter((work) => !fitting.has(work)).flat(), ...unfit]);
     this.#tellLast(low, (work) => this.#say(work, 'LowPriority', tooLow(work, limits)));
     // A growing cluster is about to get work.
     for (const { cluster } of [...growths, ...this.#lacking.raises]) this.#needed.add(cluster);
@@ -113,18 +117,28 @@ class Planning {
     const mayBeNeeded = (cluster: string) => this.#mayNeed(cluster);
     const { removals, times } = giveBack(this.#view, { ...decided, mayBeNeeded, moved: emptiedClusters(this.#view) });
     const less = chooseEmptying(this.#view, { ...decided, hasRemoved: removals.length > 0 });
-    this.#times.push(...times, ...less.times);
+    const going = new Set(removals.map(({ name }) => name));
+    const fewer = cutOrders(this.#view, needs, going, this.#now);
+    this.#times.push(...times, ...less.times, ...fewer.times);
     const coming = this.#times.filter((time) => time > this.#now);
     return {
-      orders: [...growths, ...this.#lacking.raises, ...purchases, ...openings, ...less.emptyings],
+      orders: [...growths, ...this.#lacking.raises, ...purchases, ...openings, ...fewer.cuts, ...less.emptyings],
       removals,
       kept: this.#kept,
       stays: less.stays,
       verdicts: this.#verdicts,
       left: this.#left,
       needed: this.#needed,
+      needs,
       next: coming.length > 0 ? Math.min(...coming) : undefined,
     };
+  }
+
+  /** Nodes that orders need; none may be cut while some work is not looked at. @param unfit work without room; undefined: too much */
+  #needsOfOrders(unfit: readonly WaitingWork[] | undefined): ReadonlyMap<string, OrderNeed> {
+    const isUnknown = this.#view.isPartial || this.#isPartial || this.#view.limits.isSuspended;
+    if (!unfit || isUnknown || this.#view.clusters.every(({ order }) => !order)) return new Map();
+    return needsOf(this.#view, this.#room.reservedOnOrders(unfit));
   }
 
   /** Whether work may be waiting for an ordered cluster. Without its profile the cluster's room is unknown. */
@@ -149,12 +163,13 @@ class Planning {
   /**
    * Verdicts for work that buys nothing. They come last and mark no cluster as needed: otherwise bought room would look
    * taken and be bought twice, or an empty cluster would stay for such work.
+   * @returns work without room; undefined: there is too much of it
    */
   #tellLast(
     waiting: readonly WaitingWork[],
     say: (work: readonly WaitingWork[]) => void,
     needed: Set<string> = new Set(),
-  ): void {
+  ): readonly WaitingWork[] | undefined {
     const { sources, tooLarge, later } = lookedAt(waiting, this.#isTaken, this.#now);
     const fitting = this.#fitting(sources, needed);
     for (const work of [...sources, ...tooLarge, ...later]) {
@@ -162,6 +177,7 @@ class Planning {
       if (on) this.#sayWhere(work, on);
       else say(work);
     }
+    return tooLarge.length + later.length > 0 ? undefined : sources.filter((work) => !fitting.has(work)).flat();
   }
 
   #tellServed(work: readonly WaitingWork[]): void {

@@ -131,6 +131,22 @@ export class Room {
     return { whole, on: clustersOf(placed) };
   }
 
+  /**
+   * Pods of reservations on ordered nodes, by cluster; clusters without any are absent. @param more further work that
+   * would go there
+   */
+  reservedOnOrders(more: readonly WaitingWork[]): Map<string, readonly FitPod[]> {
+    return this.whatIf(() => {
+      this.fillWhole(more.map(asReplicas));
+      return new Map(
+        this.#sites.flatMap(({ cluster, state }): [string, readonly FitPod[]][] => {
+          const pods = state.nodes().flatMap((at) => (at.node.name.startsWith(PLANNED) ? podsOn(at) : []));
+          return pods.length > 0 ? [[cluster, pods]] : [];
+        }),
+      );
+    });
+  }
+
   /** Runs `work` and reverts its reservations. */
   whatIf<T>(work: () => T): T {
     return this.#sites.reduce(
@@ -142,6 +158,12 @@ export class Room {
   }
 }
 
+/** Beginning of the names of ordered nodes: names of existing nodes have no colon. */
+const PLANNED = 'planned:';
+
+const podsOn = ({ pods }: NodeState): FitPod[] =>
+  [...pods].flatMap(([pod, count]) => Array.from({ length: count }, () => pod));
+
 /** Existing and ordered nodes of a cluster, with running pods and pods that wait for them. */
 export function stateOf({ nodes, planned, pending }: Supply): ClusterState {
   const state = new ClusterState();
@@ -149,8 +171,7 @@ export function stateOf({ nodes, planned, pending }: Supply): ClusterState {
     state.addNode(node);
     for (const pod of pods) state.place(pod, node.name);
   }
-  // Node names have no colon.
-  for (const { template, count } of planned) addNodes(state, 'planned:', template, count);
+  for (const { template, count } of planned) addNodes(state, PLANNED, template, count);
   // Pending pods of the cluster take ordered nodes first.
   if (pending)
     pack(
@@ -271,7 +292,7 @@ function packedFor(
     ({ work }) => isPlaceable(work, offer.member) && offer.keepsFrom?.(work) === undefined,
   );
   const state = new ClusterState();
-  for (const { template, minimum } of offer.pools) addNodes(state, 'planned:', template, minimum);
+  for (const { template, minimum } of offer.pools) addNodes(state, PLANNED, template, minimum);
   const packed = pack(podsOf(accepted), state, {
     offers: offer.pools
       .filter(({ most }) => most > 0)

@@ -130,6 +130,30 @@ export const grantNodes = (purchase: ClusterPurchase, pool: string, grant: KeptG
   };
 };
 
+/**
+ * The starting cluster has fewer nodes.
+ * @param less what budgets count less per hour, and the number of nodes that limits count less
+ */
+export function cutNodes(
+  purchase: ClusterPurchase,
+  cuts: readonly { readonly pool: string; readonly before: number; readonly nodes: number }[],
+  less: { readonly most: bigint; readonly mostNodes: number },
+): ClusterPurchase {
+  const most = parseMoney(purchase.most) - less.most;
+  const granted = purchase.granted && { ...purchase.granted };
+  for (const { pool, before, nodes } of cuts) {
+    const grant = granted?.[pool];
+    if (granted && grant) granted[pool] = { ...grant, nodes: Math.max(nodes, grant.nodes - (before - nodes)) };
+  }
+  return {
+    ...purchase,
+    nodes: { ...purchase.nodes, ...Object.fromEntries(cuts.map(({ pool, nodes }) => [pool, nodes])) },
+    ...(granted && { granted }),
+    most: formatMoney(most > 0n ? most : 0n),
+    ...(purchase.mostNodes !== undefined && { mostNodes: Math.max(0, purchase.mostNodes - less.mostNodes) }),
+  };
+}
+
 const hourlyOf = ({ nodes, each }: KeptGrant): bigint => parseMoney(each) * BigInt(nodes);
 
 /** All of the nodes were seen. */

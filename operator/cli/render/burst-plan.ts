@@ -36,6 +36,7 @@ const WORDS: Record<BurstDecision['action'], string> = {
   Wake: 'wake',
   Grow: 'add nodes to',
   Empty: 'let the hub move all work off',
+  Cut: 'cut the nodes of',
   Keep: 'let the hub place work again on',
   Sleep: 'put to sleep',
   Remove: 'delete',

@@ -133,7 +133,9 @@ const outcomeLines = ({ outcome }: BurstDecision): string[] =>
 
 /** Hourly price or saving of a decision, as the end of its line. */
 export const priceText = (action: BurstDecision['action'], hourly: string | undefined, currency: string): string =>
-  hourly === undefined ? '' : ` ${action === 'Empty' ? 'to save' : 'for'} ${hourly} ${currency} an hour`;
+  hourly === undefined
+    ? ''
+    : ` ${action === 'Empty' || action === 'Cut' ? 'to save' : 'for'} ${hourly} ${currency} an hour`;
 
 /** Granted nodes of clusters that Coppice sizes: what budgets count. */
 const grantLines = (clusters: NonNullable<BurstPolicyStatus['clusters']>, currency: string): string[] =>

@@ -44,7 +44,7 @@ import { comingKey, idleKey } from './own-clusters.ts';
 import { peaksOf } from './peaks.ts';
 import type { PurchaseSeen } from './seen.ts';
 import { awakeSupply, supplyIn, supplyOf } from './supply.ts';
-import { boughtBy, seenIn, type Turn } from './turn.ts';
+import { boughtBy, seenIn } from './turn.ts';
 import { waitingClusters } from './waiting-clusters.ts';
 import { sleepersOf, wakeKey, wakingKey, wokenBy } from './wake-others.ts';
 import type { BurstSight } from './world.ts';
@@ -115,7 +115,7 @@ export async function planFor(
       beside.push(shareOf(world, trialOf(policy, tried, purchase)));
     }
     if (!problem) {
-      noteNeeded(memory, turns, plan.needed, now);
+      noteNeeded(inputs, plan);
       return plan;
     }
     const refused = candidates[at]!;
@@ -127,12 +127,20 @@ export async function planFor(
   }
 }
 
-/** Restarts the idle time of clusters for which work waits, in all policies. */
-function noteNeeded(memory: BurstMemory, turns: readonly Turn[], needed: ReadonlySet<string>, now: number): void {
-  for (const { policy, receipt } of turns) {
-    for (const { name, number } of clustersIn(receipt))
-      if (needed.has(`${policy.metadata.namespace}/${name}`))
+/**
+ * Restarts the idle time of clusters for which work waits, in all policies, and notes what the orders of this one need.
+ * An order that another policy's work would go to is not cut: each policy looks at its own work only.
+ */
+function noteNeeded({ memory, turns, turn: own, now }: DecisionInputs, { needed, needs }: ClustersPlan): void {
+  for (const turn of turns) {
+    const { policy, receipt } = turn;
+    for (const { name, number } of clustersIn(receipt)) {
+      const cluster = `${policy.metadata.namespace}/${name}`;
+      if (turn === own) memory.noteNeed(comingKey(policy, number), needs.get(cluster), now);
+      else if (needed.has(cluster)) memory.noteNeed(comingKey(policy, number), undefined, now);
+      if (needed.has(cluster))
         for (const key of [idleKey(policy, number), comingKey(policy, number)]) memory.needed(key, now);
+    }
     for (const wake of wakesIn(receipt))
       if (needed.has(wake.cluster))
         for (const key of [wakeKey(policy, wake), wakingKey(policy, wake)]) memory.needed(key, now);
@@ -236,6 +244,9 @@ function withRealOrder(
     }
     case 'empty':
       return emptyCluster(receipt, order, now);
+    // The receipt follows the cluster's spec.
+    case 'cut':
+      return receipt;
   }
 }
 
@@ -273,6 +284,8 @@ function withDryOrder(
       const wake = { hourly: formatMoney(waking.hourly), alternatives: toldAlternatives(order.alternatives ?? []) };
       return noteDry(receipt, { action: 'Wake', cluster, candidate, why, ...wake }, now);
     }
+    case 'cut':
+      return noteDry(receipt, { action: 'Cut', cluster: order.name, why }, now);
     case 'empty': {
       const hourly = clusterNamed(receipt, order.name)?.rate;
       const saved = hourly !== undefined && { hourly };

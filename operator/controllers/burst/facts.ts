@@ -1,3 +1,4 @@
+import { rfc3339 } from '../../api/conditions.ts';
 import {
   type ClusterPurchase,
   clusterWaitOf,
@@ -10,16 +11,26 @@ import {
   type BurstReceipt,
   clustersIn,
   endRest,
+  noteDecision,
   noteStartup,
   noteWaking,
   restCandidate,
   withCluster,
 } from '../../burst/clusters/receipt.ts';
 import { forgetCluster, setRate } from '../../burst/clusters/spend.ts';
-import { becomeReady, becomeUseless, haveWork, joinHub, seeCluster } from '../../burst/clusters/transitions.ts';
+import {
+  becomeReady,
+  becomeUseless,
+  cutNodes,
+  haveWork,
+  joinHub,
+  seeCluster,
+} from '../../burst/clusters/transitions.ts';
+import { nodesText } from '../../burst/clusters/words.ts';
+import { formatMoney, parseMoney } from '../../cost/money.ts';
 import { PLACED_MS } from './arrival.ts';
 import type { HubWork } from './hub-work.ts';
-import type { PurchaseSeen } from './seen.ts';
+import type { OrderCut, PurchaseSeen } from './seen.ts';
 
 /** The receipt after observing clusters: existing, joined, with changed cost, or gone. Pure. */
 export function withFacts(
@@ -37,7 +48,7 @@ export function withFacts(
       ? Number.POSITIVE_INFINITY
       : Math.max(Date.parse(joinedAt) + PLACED_MS, placed.get(purchase.number) ?? 0);
   };
-  for (const { purchase, cluster, hasJoined, isIdle, isWarm } of seen) {
+  for (const { purchase, cluster, hasJoined, isIdle, isWarm, cut } of seen) {
     const { name, candidate, uid, at, wokenAt, readyAt, work: hasWorked, sources, revision } = purchase;
     const joinedAt = joinedAtOf(purchase);
     if (!cluster) {
@@ -47,6 +58,7 @@ export function withFacts(
     }
     const { uid: its } = cluster.metadata;
     if (its !== undefined) next = withCluster(next, name, (one) => seeCluster(one, its));
+    if (cut) next = withCut(next, purchase, cut, now);
     // A cluster put to sleep stays in its hub until released.
     if (hasJoined && joinedAt === undefined && clusterWaitOf(purchase) !== 'asleep') {
       next = withCluster(next, name, (one) => joinHub(one, now));
@@ -87,6 +99,31 @@ export function withFacts(
     }
   }
   return next;
+}
+
+/** The receipt follows the spec of a starting cluster; its cost so far is spent. */
+function withCut(
+  receipt: BurstReceipt,
+  purchase: ClusterPurchase,
+  { pools, saved }: OrderCut,
+  now: number,
+): BurstReceipt {
+  const { name, candidate, rate } = purchase;
+  const { hourly, ...less } = saved ?? { hourly: 0n, most: 0n, mostNodes: 0 };
+  const left = parseMoney(rate) - hourly;
+  const settled = setRate(receipt, name, formatMoney(left > 0n ? left : 0n), now);
+  const told = pools.map(({ pool, before, nodes }) => `${nodes} of ${nodesText(before)} of pool ${pool}`);
+  return noteDecision(
+    withCluster(settled, name, (one) => cutNodes(one, pools, less)),
+    {
+      at: rfc3339(new Date(now)),
+      action: 'Cut',
+      cluster: name,
+      candidate,
+      why: `it starts with ${told.join(', ')}: the work that waits for it needs no more`,
+      ...(saved && { hourly: formatMoney(hourly) }),
+    },
+  );
 }
 
 const others = (receipt: BurstReceipt, { number }: ClusterPurchase): readonly ClusterPurchase[] =>

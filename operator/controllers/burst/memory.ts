@@ -1,3 +1,5 @@
+import type { OrderedNodes } from '../../burst/clusters/model.ts';
+import type { OrderNeed } from '../../burst/clusters/plan-model.ts';
 import type { Demand } from '../../hubs/contract.ts';
 import { Placements } from './placements.ts';
 
@@ -27,6 +29,8 @@ export class BurstMemory {
   readonly #idle = new Map<string, number>();
   /** When work last needed an idle cluster. */
   readonly #needed = new Map<string, number>();
+  /** By ordered cluster. */
+  readonly #needs = new Map<string, NonNullable<OrderedNodes['lessNeeded']>>();
   readonly #tried = new Map<
     string,
     { readonly template: string; readonly at: number; readonly problem: string | undefined }
@@ -80,13 +84,37 @@ export class BurstMemory {
 
   /** Forgets clusters that a policy no longer has. @param uid of the policy @param keys of its clusters */
   keepOnly(uid: string, keys: ReadonlySet<string>): void {
-    for (const known of [this.#idle, this.#needed])
+    for (const known of [this.#idle, this.#needed, this.#needs])
       for (const key of known.keys()) if (key.startsWith(`${uid}/`) && !keys.has(key)) known.delete(key);
   }
 
   /** Work for this cluster waits in this cycle: its idle time restarts with the next one. */
   needed(cluster: string, now: number): void {
     if (this.#idle.has(cluster)) this.#needed.set(cluster, now);
+  }
+
+  /**
+   * Records how many nodes an order needs: the most since fewer than all suffice.
+   * @param need undefined: all of them, or unknown
+   */
+  noteNeed(order: string, need: OrderNeed | undefined, now: number): void {
+    if (!need) {
+      this.#needs.delete(order);
+      return;
+    }
+    const { ordered, nodes } = need;
+    const known = this.#needs.get(order);
+    const most = new Map(
+      [...ordered.keys()].map((pool) => [pool, Math.max(nodes.get(pool) ?? 0, known?.nodes.get(pool) ?? 0)]),
+    );
+    // After a cut all of the nodes were needed once: the time starts again.
+    const isFewer = [...ordered].some(([pool, count]) => most.get(pool)! < count);
+    this.#needs.set(order, known && isFewer ? { since: known.since, nodes: most } : { since: now, nodes });
+  }
+
+  /** Most nodes that an order has needed, and since when all were not; undefined: all are needed, or unknown. */
+  lessNeeded(order: string): OrderedNodes['lessNeeded'] {
+    return this.#needs.get(order);
   }
 
   /** Cached verdict of API server and quotas on a candidate's template; a refusal is retried after a while. */

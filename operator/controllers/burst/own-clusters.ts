@@ -21,6 +21,7 @@ import { type BurstReceipt, clustersIn } from '../../burst/clusters/receipt.ts';
 import { parseMoney } from '../../cost/money.ts';
 import { placedBy } from './arrival.ts';
 import type { BurstMemory } from './memory.ts';
+import { cutSeen, orderedNodes } from './ordered-nodes.ts';
 import type { PurchaseSeen, Sight } from './seen.ts';
 import type { BurstSight } from './world.ts';
 
@@ -143,7 +144,8 @@ export function seenOf(
   const isAwaited = its.isJoined && areAwaited(world, memory, policy, cluster, now);
   const sight = { ...its, cluster, failure, isAwaited };
   const placed = placedBy(joinedAtOf(purchase), boughtNodes(purchase), world.readyNodes(cluster), failure);
-  return { ...seenAs(memory, policy, purchase, sight, now), placedBy: placed };
+  const seen = seenAs(memory, policy, purchase, sight, now);
+  return { ...seen, placedBy: placed, cut: cutSeen(world, policy, purchase, cluster) };
 }
 
 const NOT_THERE: Sight = {
@@ -183,6 +185,7 @@ function seenAs(
   const hasJoined = !wakes && (isJoined || hasBeenReady || isWarm);
   const coming = wakes ? 'Waking' : cluster || uid ? 'Making' : 'Ordered';
   const phase = goes ? 'Leaving' : hasJoined ? 'Joined' : coming;
+  const order = cluster && phase === 'Making' ? orderedNodes(policy, purchase, cluster) : undefined;
   // A sleeping cluster counts with its cost asleep: waking must be affordable then.
   const counted = toSleep ? [purchase.rate] : [most, purchase.rate];
   const [joined, emptyingSince] = [joinedPhase(purchase), emptyingSinceOf(purchase)];
@@ -195,6 +198,7 @@ function seenAs(
     idleSince,
     unneededSince,
     underusedSince,
+    order: order && { ...order, lessNeeded: memory.lessNeeded(comingKey(policy, purchase.number)) },
     emptyingSince: emptyingSince === undefined ? undefined : Date.parse(emptyingSince),
     leftAloneUntil: joined?.leftAlone && Date.parse(joined.leftAlone.until),
     hourly: counted.map((amount) => parseMoney(amount)).reduce((a, b) => (a > b ? a : b)),

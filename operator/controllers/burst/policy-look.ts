@@ -2,6 +2,7 @@ import type { BurstPolicy } from '../../api/burstpolicy.ts';
 import { EVERY_NAMESPACE, type Hub } from '../../api/hub.ts';
 import type { Reason } from '../../api/reasons.ts';
 import { withOutcomes } from '../../burst/clusters/outcomes.ts';
+import { ordersOf } from '../../burst/clusters/plan-model.ts';
 import { isToOrder, wasNeverMade } from '../../burst/clusters/purchases.ts';
 import { type BurstReceipt, clustersIn, nodesIn } from '../../burst/clusters/receipt.ts';
 import { returnCluster } from '../../burst/clusters/receipt-decisions.ts';
@@ -13,6 +14,7 @@ import type { Asking, PlacedSource } from '../../hubs/contract.ts';
 import { keyOf } from '../../kube/resources.ts';
 import { endClusters, makeClusters, openClusters } from './act.ts';
 import { candidatesOf } from './candidates.ts';
+import { cutOrdered } from './cut-orders.ts';
 import { planFor, withPlan } from './decide.ts';
 import { markEmptying } from './emptying.ts';
 import { withFacts } from './facts.ts';
@@ -224,11 +226,14 @@ export class PolicyLook {
     const notMarked = await markEmptying(this.#world, this.#policy, this.#turn.receipt, this.#signal);
     let notOpened: string | undefined;
     let notReleased: string | undefined;
+    let notCut: string | undefined;
     let notGranted: string | undefined;
     if (!dryRun) {
       notGranted = await applyGrants(this.#world, this.#policy, this.#turn.receipt, this.#now, this.#signal);
       await growPools(this.#world, hub, this.#policy, this.#turn.receipt, this.#now, this.#signal);
       notOpened = await openClusters(this.#world, this.#policy, this.#turn.receipt, this.#signal);
+      const cuts = ordersOf(plan.orders, 'cut');
+      notCut = await cutOrdered(this.#world, this.#turn, cuts, this.#signal);
       if (!suspend)
         notReleased = await releaseMinimums(this.#world, this.#policy, this.#turn.receipt, this.#now, this.#signal);
       await orderSleep(this.#world, this.#policy, this.#turn.receipt, this.#signal);
@@ -237,7 +242,7 @@ export class PolicyLook {
       this.#turn.receipt = await makeClusters(this.#world, this.#policy, this.#turn.receipt, this.#now, this.#signal);
       await this.#save();
     }
-    const notGivenBack = (await this.#giveBack()) ?? notMarked ?? notReleased ?? notGranted;
+    const notGivenBack = (await this.#giveBack()) ?? notMarked ?? notReleased ?? notCut ?? notGranted;
     const ready: Outcome['ready'] = notGivenBack
       ? { status: false, reason: 'CannotGiveBack', message: notGivenBack }
       : notOpened

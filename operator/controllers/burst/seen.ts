@@ -3,6 +3,7 @@ import type { DesiredPool } from '../../api/pools.ts';
 import type { Reason } from '../../api/reasons.ts';
 import type { WorkerCluster } from '../../api/workercluster.ts';
 import type { CandidateView, OwnCluster, WokenCluster } from '../../burst/clusters/model.ts';
+import type { savedBy } from '../../burst/clusters/offer.ts';
 import type { ClustersPlan, WorkVerdict } from '../../burst/clusters/plan-model.ts';
 import type { ClusterPurchase, NodesPurchase } from '../../burst/clusters/purchases.ts';
 import type { BurstReceipt } from '../../burst/clusters/receipt.ts';
@@ -40,8 +41,17 @@ export interface PurchaseSeen {
   readonly isWarm?: boolean;
   /** undefined: unknown. */
   readonly isIdle: boolean | undefined;
+  /** Absent: none. */
+  readonly cut?: OrderCut | undefined;
   /** Deadline for its hub to place the intended work, milliseconds since the epoch. Absent: it has not joined. */
   readonly placedBy?: number | undefined;
+}
+
+/** Nodes that an order has less in its cluster's spec than in the receipt. */
+export interface OrderCut {
+  readonly pools: readonly { readonly pool: string; readonly before: number; readonly nodes: number }[];
+  /** What it costs less per hour. undefined: unknown. */
+  readonly saved: ReturnType<typeof savedBy>;
 }
 
 /** A pool of a cluster, identified by `namespace/name` and UID. */

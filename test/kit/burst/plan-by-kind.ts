@@ -10,6 +10,7 @@ interface PlanByKind extends Omit<ClustersPlan, 'orders'> {
   readonly growths: readonly Of<'nodes'>[];
   readonly openings: readonly (Of<'open'> & Partial<Of<'wake'>>)[];
   readonly emptyings: readonly Of<'empty'>[];
+  readonly cuts: readonly Of<'cut'>[];
 }
 
 function withoutKind<One extends Order>(order: One): Omit<One, 'kind'> {
@@ -31,5 +32,6 @@ export function planByKind(view: ClustersView, now: number): PlanByKind {
     growths: ordersOf(orders, 'nodes').map(withoutKind),
     openings: orders.filter((one) => one.kind === 'open' || one.kind === 'wake').map(withoutKind),
     emptyings: ordersOf(orders, 'empty').map(withoutKind),
+    cuts: ordersOf(orders, 'cut').map(withoutKind),
   };
 }

@@ -627,6 +627,52 @@ describe('a bought cluster', () => {
     expect(removed({ ...view(MINUTE), clusters: [waking] }, NOW + 1.5 * MINUTE)).toEqual(['a']);
   });
 
+  describe('as an order', () => {
+    const since = NOW + MINUTE;
+    const nodes = (count: number) => new Map([['pool', count]]);
+    const order = (lessNeeded?: { since: number; nodes: Map<string, number> }, more: Partial<OwnCluster> = {}) =>
+      own('a', { phase: 'Making', at: NOW, order: { ordered: nodes(5), least: nodes(1), lessNeeded }, ...more });
+    const ordered = supply('a', 4, 0, { nodes: [], planned: [{ template: template(4), count: 5 }] });
+    const cuts = (more: Partial<ClustersView>, now: number) =>
+      plan({ waiting: [work('web', 6)], supply: [ordered], ...more }, now).cuts;
+
+    it('is cut to the nodes that the rest of its work needs, after the time in which one without work is cancelled', () => {
+      const view = { clusters: [order({ since, nodes: nodes(2) })], waiting: [work('web', 6)], supply: [ordered] };
+      expect(plan(view, since + 29_999)).toMatchObject({ cuts: [], next: since + 30_000 });
+      expect(plan(view, since + 30_000).needs.get('shop/a')).toEqual({ ordered: nodes(5), nodes: nodes(2) });
+      expect(cuts(view, since + 30_000)).toEqual([
+        {
+          name: 'a',
+          nodes: { pool: 2 },
+          why: 'the work that waits for it has needed no more than 2 of 5 nodes of pool pool since 2026-11-23T12:01:00Z',
+        },
+      ]);
+      const candidates = [candidate('aws', 1, { startupMs: 10 * MINUTE })];
+      expect(cuts({ ...view, candidates }, since + 4 * MINUTE)).toEqual([]);
+      expect(cuts({ ...view, candidates }, since + 5 * MINUTE)).toHaveLength(1);
+    });
+
+    it('keeps what was needed in that time, what other work needs that does not fit, and its minimum', () => {
+      const now = since + MINUTE;
+      const left = (more: Partial<ClustersView>, most = 2) =>
+        cuts({ clusters: [order({ since, nodes: nodes(most) })], ...more }, now).map((cut) => cut.nodes.pool);
+      expect(left({}, 4)).toEqual([4]);
+      expect(left({}, 5)).toEqual([]);
+      expect(left({ waiting: [work('web', 6), work('large', 30)] })).toEqual([]);
+      expect(left({ waiting: [work('web', 1)] }, 1)).toEqual([1]);
+      expect(left({ clusters: [order()] })).toEqual([]);
+      expect(left({ isPartial: true })).toEqual([]);
+      expect(left({ limits: limits({ isSuspended: true }) })).toEqual([]);
+      expect(left({ supply: [{ ...ordered, planned: [] }] })).toEqual([]);
+    });
+
+    it('needs what its purchase would need: large pods first', () => {
+      const waiting = [work('small', 4, '1'), work('large', 2, '3', { since: NOW })];
+      const { needs } = plan({ clusters: [order()], waiting, supply: [ordered] }, since);
+      expect(needs.get('shop/a')?.nodes).toEqual(nodes(3));
+    });
+  });
+
   it('stays while work waits that would be placed there', () => {
     expect(removed({ clusters: [idle(60)], supply: [supply('a', 2)] })).toEqual([]);
   });

@@ -44,6 +44,23 @@ describe('a rehearsal', () => {
   });
   const clusters = { own: { mode: 'Hosted', dataPlaneNodes: undefined, pools: [{ ...POOL, autoscale: 'Coppice' }] } };
 
+  /** Of three workloads of one cluster two go while it starts. */
+  const SHRINKING: History = {
+    rows: ['10m,web,2', '10m,more,3', '10m,most,3', '12m,more,0', '12m,most,0', '40m,end,0']
+      .map((row) => `${row},,1500m,1Gi,,,,`)
+      .join('\n'),
+    simulation: { controlPlane: { creation: { p50: '15m' } }, machines: { creation: { p50: '1m' } } },
+    spec: { candidates: [candidate({})] },
+    clusters: { own: { ...clusters.own, pools: [{ ...POOL, maximum: 1 }] } },
+  };
+
+  it('cuts the order that the controller cuts, and no machine of it is made for nothing', async () => {
+    const garden = await compared(SHRINKING);
+    expectSame(garden);
+    expect([...garden.actions]).toContain('Cut');
+    for (const action of garden.actions) actions.add(action);
+  });
+
   const LIMITED: History = {
     rows: `10m,web,6,,1500m,1Gi,,,,\n30m,end,0,,900m,1Gi,,,,`,
     limit: 3,
@@ -153,7 +170,7 @@ describe('a rehearsal', () => {
   });
 
   it.skipIf(process.env.COPPICE_SEED || !hasAllCases())('is compared in decisions and refusals of each kind', () => {
-    const all = ['Buy', 'Empty', 'Fail', 'Grow', 'Open', 'Refuse', 'Remove', 'Sleep', 'Wake'];
+    const all = ['Buy', 'Cut', 'Empty', 'Fail', 'Grow', 'Open', 'Refuse', 'Remove', 'Sleep', 'Wake'];
     expect([...actions].sort()).toEqual(all);
     const every = [...said].join('\n');
     for (const why of [
