@@ -734,7 +734,7 @@ describe('kubectl and roles', () => {
 
   test('kubectl explain shows descriptions', async () => {
     const text = await kubectl('explain', 'workercluster.spec');
-    expect(text).toContain('What the cluster should be.');
+    expect(text).toContain('Desired state of the cluster.');
     expect(text).toContain('How many nodes run workloads');
     // Only a cluster that is attached has none.
     expect(text).toMatch(/cloudProvider\s+<string>\n/);
