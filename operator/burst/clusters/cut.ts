@@ -1,10 +1,10 @@
 import type { FitPod, NodeTemplate } from '../fit/model.ts';
-import { nodeOf } from '../fit/node.ts';
 import { pack } from '../fit/pack.ts';
 import { ClusterState } from '../fit/state.ts';
 import { cancelDueAt, paidUntil } from './give-back.ts';
 import type { ClustersView, OrderedNodes, OwnCluster } from './model.ts';
 import type { CutOrder, OrderNeed } from './plan-model.ts';
+import { addNodesOf } from './room.ts';
 import { nodesText, plainText } from './words.ts';
 
 /**
@@ -42,8 +42,7 @@ function packedNodes(
   const state = new ClusterState();
   for (const [pool, count] of least) {
     const template = templates.get(pool);
-    if (!template) continue;
-    for (let index = 0; index < count; index++) state.addNode(nodeOf(template, `least:${pool}:${index}`));
+    if (template) addNodesOf(state, 'least:', template, count);
   }
   const offers = [...ordered.keys()].flatMap((pool) => {
     const template = templates.get(pool);

@@ -171,7 +171,7 @@ export function stateOf({ nodes, planned, pending }: Supply): ClusterState {
     state.addNode(node);
     for (const pod of pods) state.place(pod, node.name);
   }
-  for (const { template, count } of planned) addNodes(state, PLANNED, template, count);
+  for (const { template, count } of planned) addNodesOf(state, PLANNED, template, count);
   // Pending pods of the cluster take ordered nodes first.
   if (pending)
     pack(
@@ -221,7 +221,8 @@ function freeOn(nodes: readonly NodeState[], pod: FitPod, most: number): number 
 
 const asReplicas = (work: WaitingWork): Replicas => ({ work, count: work.count });
 
-function addNodes(state: ClusterState, prefix: string, template: NodeTemplate, count: number): void {
+/** Adds open nodes of a template. @param prefix of their names */
+export function addNodesOf(state: ClusterState, prefix: string, template: NodeTemplate, count: number): void {
   for (let index = 0; index < count; index++) state.addNode(nodeOf(template, `${prefix}${template.id}:${index}`));
 }
 
@@ -292,7 +293,7 @@ function packedFor(
     ({ work }) => isPlaceable(work, offer.member) && offer.keepsFrom?.(work) === undefined,
   );
   const state = new ClusterState();
-  for (const { template, minimum } of offer.pools) addNodes(state, PLANNED, template, minimum);
+  for (const { template, minimum } of offer.pools) addNodesOf(state, PLANNED, template, minimum);
   const packed = pack(podsOf(accepted), state, {
     offers: offer.pools
       .filter(({ most }) => most > 0)
